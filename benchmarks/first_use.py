@@ -1,6 +1,6 @@
-"""What the first use costs on a machine that has compiled nothing: processor time until the first answers are there.
+"""The cost of the first use on a machine that has compiled no kernels: processor time up to the first answers.
 
-Each scenario runs in a process of its own with an empty folder for kernels, and then once more with what is kept there.
+Each scenario runs in its own process with an empty folder for kernels, and once more with the kernels compiled.
 Processor time is that of the process from its start, imports included. With --save the result goes to
 benchmarks/results/first_use.json, which docs/python.md quotes.
 """
@@ -111,7 +111,7 @@ SCENARIOS: dict[str, Callable[[], int]] = {
 
 
 def child(name: str) -> None:
-    """Run a scenario and print what it cost."""
+    """Run a scenario and print its processor time and its number of compiled kernels."""
     from numba.core import event
 
     compiled: list[str] = []
@@ -142,17 +142,17 @@ def run(name: str, folder: str) -> dict[str, Any]:
 
 
 def measure(name: str, rounds: int) -> dict[str, Any]:
-    cold, kept = [], []
+    cold, warm = [], []
     for _ in range(rounds):
         with tempfile.TemporaryDirectory(prefix="harken-first-use-") as folder:
             cold.append(run(name, folder))
-            kept.append(run(name, folder))
-    assert not any(each["compiled"] for each in kept), "everything was kept"
+            warm.append(run(name, folder))
+    assert not any(each["compiled"] for each in warm), "kernels were compiled again"
     return {
         "scenario": name,
         "what": (SCENARIOS[name].__doc__ or "").strip(),
         "cold_seconds": spread([each["seconds"] for each in cold]),
-        "kept_seconds": spread([each["seconds"] for each in kept]),
+        "kept_seconds": spread([each["seconds"] for each in warm]),
         "kernels": cold[0]["kernels"],
         "compiled": cold[0]["compiled"],
     }
@@ -163,31 +163,31 @@ def spread(seconds: list[float]) -> dict[str, float]:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--rounds", type=int, default=3)
-    options.add_argument("--scenarios", nargs="+", choices=SCENARIOS, default=list(SCENARIOS))
-    options.add_argument("--save", action="store_true", help="write the result over the one that is committed")
-    options.add_argument("--child", choices=SCENARIOS, help=argparse.SUPPRESS)
-    given = options.parse_args()
-    if given.child:
-        child(given.child)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--scenarios", nargs="+", choices=SCENARIOS, default=list(SCENARIOS))
+    parser.add_argument("--save", action="store_true", help="replace the committed result")
+    parser.add_argument("--child", choices=SCENARIOS, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        child(arguments.child)
         return
     from harken_lab.harness.environment import environment
     from harken_lab.harness.result_files import to_json
 
     rows = []
-    for name in given.scenarios:
-        rows.append(measure(name, given.rounds))
+    for name in arguments.scenarios:
+        rows.append(measure(name, arguments.rounds))
         print(json.dumps(rows[-1]), flush=True)
     result = {
         "what": "seconds of processor time of a process, imports included, with an empty folder for kernels and again",
         "subscriptions": SUBSCRIPTIONS,
         "events": EVENTS,
-        "rounds": given.rounds,
+        "rounds": arguments.rounds,
         "scenarios": rows,
         "environment": environment("numba"),
     }
-    if given.save:
+    if arguments.save:
         RESULTS.write_text(to_json(result), encoding="utf-8")
 
 

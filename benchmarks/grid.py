@@ -1,4 +1,4 @@
-"""Every shape, size and way to call beside a loop of closures and a scan: `harken bench --grid`.
+"""Calls of an engine beside a loop of closures and a scan, by shape, size and way to call: `harken bench --grid`.
 
 With --save the result goes to benchmarks/results/grid.json, and its picture beside it. Further options are those of
 `harken bench --grid`.
@@ -14,9 +14,9 @@ from harken.cli import main
 RESULTS = Path(__file__).parent / "results"
 
 if __name__ == "__main__":
-    given = [each for each in sys.argv[1:] if each != "--save"]
-    if len(given) < len(sys.argv) - 1:
+    options = [each for each in sys.argv[1:] if each != "--save"]
+    if len(options) < len(sys.argv) - 1:
         RESULTS.mkdir(exist_ok=True)
-        given += ["--output", str(RESULTS / "grid.json"), "--plots", str(RESULTS)]
-    sys.argv = ["harken", "bench", "--grid", *given]
+        options += ["--output", str(RESULTS / "grid.json"), "--plots", str(RESULTS)]
+    sys.argv = ["harken", "bench", "--grid", *options]
     main()

@@ -1,4 +1,4 @@
-"""How long matching takes, what it needs, and how it grows: `harken bench`, with its defaults.
+"""Time and memory of matching, and their growth: `harken bench` with its defaults.
 
 With --save the result goes to benchmarks/results/matching.json, and its plots beside it. Further options are those of
 `harken bench`.
@@ -14,9 +14,9 @@ from harken.cli import main
 RESULTS = Path(__file__).parent / "results"
 
 if __name__ == "__main__":
-    given = [each for each in sys.argv[1:] if each != "--save"]
-    if len(given) < len(sys.argv) - 1:
+    options = [each for each in sys.argv[1:] if each != "--save"]
+    if len(options) < len(sys.argv) - 1:
         RESULTS.mkdir(exist_ok=True)
-        given += ["--output", str(RESULTS / "matching.json"), "--plots", str(RESULTS)]
-    sys.argv = ["harken", "bench", *given]
+        options += ["--output", str(RESULTS / "matching.json"), "--plots", str(RESULTS)]
+    sys.argv = ["harken", "bench", *options]
     main()

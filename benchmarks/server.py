@@ -1,10 +1,10 @@
-"""The match server over HTTP: publishing, notifying, subscribing and starting, with a million subscriptions.
+"""The match server over HTTP: publishing, streaming, subscribing and starting, with a million subscriptions.
 
 A server process and this script, which makes the load, share the machine's cores. Two servers run, each with a SQLite
 store of its own: one has the subscriptions of the workload stock, the other none. They take turns:
 
-- single events, 64 connections: `POST /events` beside `POST /bench/journal` of the same server, which goes the same
-  way through the same threads and keeps the body, but neither decodes nor matches it;
+- single events, 64 connections: `POST /events` beside `POST /bench/journal` of the same server, which passes through
+  the same threads and stores the body, but neither decodes nor matches it;
 - batches of 1,000 events as JSON lines, 4 connections: the server with subscriptions beside the one without;
 - from `POST /events` to the frame of `GET /stream`, at a quarter of the rate of single events;
 - a subscription: from the request to the answer, after which it is on disk and matches;
@@ -57,7 +57,7 @@ class Served:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> float:
-        """Start it, and return the seconds until it is ready."""
+        """Start the server. Returns the seconds until it is ready."""
         began = time.perf_counter()
         command = [sys.executable, "-m", "harken_lab.bench.journal_server", str(self.port), str(self.store)]
         self._process = subprocess.Popen(command)
@@ -79,8 +79,8 @@ class Served:
         self._process.wait(60)
 
     def stats(self) -> dict[str, Any]:
-        found: dict[str, Any] = httpx.get(f"{self.url}/stats", timeout=60).json()
-        return found
+        stats: dict[str, Any] = httpx.get(f"{self.url}/stats", timeout=60).json()
+        return stats
 
     def load(
         self, path: str, bodies: list[bytes], kind: str, seconds: float, connections: int, pace: float | None = None
@@ -105,7 +105,7 @@ def serving(folder: Path) -> Iterator[tuple[Served, Served]]:
 
 
 def subscribe_all(server: Served, subscriptions: list[tuple[str, str]]) -> float:
-    """Subscriptions in bulk. Returns how many a second."""
+    """Subscribe in bulk. Returns subscriptions a second."""
     began = time.perf_counter()
     for first in range(0, len(subscriptions), 50_000):
         some = subscriptions[first : first + 50_000]
@@ -118,26 +118,26 @@ def subscribe_all(server: Served, subscriptions: list[tuple[str, str]]) -> float
 
 
 def subscribe_latencies(server: Served, count: int) -> list[float]:
-    """How long single subscriptions take, one after the other, in seconds."""
-    taken = []
+    """The times of single subscriptions, one after the other, in seconds."""
+    times = []
     with httpx.Client(base_url=server.url) as client:
         for number in range(count):
             where = f"symbol = 'NEW{number}' AND price < {number}"
             began = time.perf_counter()
             answer = client.post("/subscriptions", json={"id": f"new{number}", "where": where})
-            taken.append(time.perf_counter() - began)
+            times.append(time.perf_counter() - began)
             assert answer.status_code == 201, answer.text
         tried = client.post("/events?dry_run=true", json={"symbol": "NEW7", "price": 1}).json()
         assert tried["matches"] == [["new7"]], tried
-    return taken
+    return times
 
 
 def stream_latencies(server: Served, bodies: list[bytes], rate: float, seconds: float) -> list[float]:
-    """From the request to publish to the frame of a stream, in seconds, while others publish at a rate."""
+    """The times from publishing an event to its frame on a stream, in seconds, while others publish at a rate."""
     client = httpx.Client(base_url=server.url)
     made = client.post("/subscriptions", json={"where": "watched > 0", "valid_for": 600}).json()
     sent: dict[int, float] = {}
-    taken: list[float] = []
+    times: list[float] = []
     last: list[int] = []
     ready, over = threading.Event(), threading.Event()
 
@@ -150,7 +150,7 @@ def stream_latencies(server: Served, bodies: list[bytes], rate: float, seconds: 
                     ready.set()
                 elif line.startswith("data: "):
                     number = json.loads(line[6:])["event"]["watched"]
-                    taken.append(time.perf_counter() - sent[number])
+                    times.append(time.perf_counter() - sent[number])
                     if last == [number]:
                         return
 
@@ -161,7 +161,7 @@ def stream_latencies(server: Served, bodies: list[bytes], rate: float, seconds: 
             sent[number] = time.perf_counter()
             assert client.post("/events", json={"watched": number}).status_code == 202
             time.sleep(0.01)
-        last.append(number + 1)  # after this one the listener leaves
+        last.append(number + 1)  # the listener stops at this event
         sent[number + 1] = time.perf_counter()
         client.post("/events", json={"watched": number + 1})
 
@@ -174,8 +174,8 @@ def stream_latencies(server: Served, bodies: list[bytes], rate: float, seconds: 
     over.set()
     for thread in threads:
         thread.join(60)
-    assert len(taken) == len(sent), (len(taken), len(sent))
-    return taken
+    assert len(times) == len(sent), (len(times), len(sent))
+    return times
 
 
 def expected_matches(subscriptions: list[tuple[str, str]], events: list[dict[str, Any]]) -> list[int]:
@@ -235,7 +235,7 @@ def measure(size: int, rounds: int, seconds: float) -> dict[str, Any]:
 
 
 def _check_counts(server: Served, batches: list[bytes], counts: list[int]) -> None:
-    """Publish every batch once, and compare what the store has more of."""
+    """Publish every batch once, and check that the store has the expected numbers of events and matches."""
     before = server.stats()
     for body in batches:
         answer = httpx.post(f"{server.url}/events", content=body, headers={"content-type": NDJSON}, timeout=60)
@@ -245,10 +245,12 @@ def _check_counts(server: Served, batches: list[bytes], counts: list[int]) -> No
     assert after["matches"] - before["matches"] == sum(counts), (after["matches"] - before["matches"], sum(counts))
 
 
-def _two_notifications(server: Served, events: list[dict[str, Any]], known: float, seconds: float) -> dict[str, float]:
-    """Events a second where an event has two notifications, at least: subscriptions of whole symbols see to that."""
+def _two_notifications(
+    server: Served, events: list[dict[str, Any]], per_event: float, seconds: float
+) -> dict[str, float]:
+    """Events a second with at least two notifications an event, which further subscriptions of whole symbols cause."""
     symbols = sorted({each["symbol"] for each in events})
-    each_symbol = max(0, ceil(2 - known))
+    each_symbol = max(0, ceil(2 - per_event))
     extra = [
         (f"all-{symbol}-{number}", f"symbol = '{symbol}' AND price >= {number - 1}")
         for symbol in symbols
@@ -269,16 +271,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--subscriptions", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=4.0, help="of each load")
-    parser.add_argument("--save", action="store_true")
-    given = parser.parse_args()
+    parser.add_argument("--seconds", type=float, default=4.0, help="duration of each load")
+    parser.add_argument("--save", action="store_true", help="replace the committed result")
+    arguments = parser.parse_args()
     result = {
         "environment": environment("fastapi", "uvicorn", "uvloop", "httptools"),
-        **measure(given.subscriptions, given.rounds, given.seconds),
+        **measure(arguments.subscriptions, arguments.rounds, arguments.seconds),
     }
     text = to_json(result)
     print(text)
-    if given.save:
+    if arguments.save:
         RESULTS.write_text(text, encoding="utf-8")
 
 

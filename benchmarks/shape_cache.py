@@ -40,18 +40,18 @@ WEIGHTS = (6, 4, 4, 4, 1, 1, 1, 1)
 
 def shapes(rng: random.Random) -> list[list[str]]:
     """Distinct shapes of one to five predicates, each a list of predicates without constants."""
-    found: dict[str, list[str]] = {}
-    while len(found) < SHAPES:
+    by_text: dict[str, list[str]] = {}
+    while len(by_text) < SHAPES:
         names = rng.sample(NAMES, rng.randint(1, 5))
         parts = [rng.choices(PREDICATES, WEIGHTS)[0].replace("{name}", name) for name in names]
-        found[" AND ".join(parts)] = parts
-    return list(found.values())
+        by_text[" AND ".join(parts)] = parts
+    return list(by_text.values())
 
 
 def texts(count: int, seed: int) -> list[str]:
     rng = random.Random(seed)
-    known = shapes(rng)
-    return [" AND ".join(filled(part, rng) for part in known[number % SHAPES]) for number in range(count)]
+    patterns = shapes(rng)
+    return [" AND ".join(filled(part, rng) for part in patterns[number % SHAPES]) for number in range(count)]
 
 
 def filled(part: str, rng: random.Random) -> str:
@@ -62,26 +62,22 @@ def filled(part: str, rng: random.Random) -> str:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument(
-        "--texts", type=int, default=200_000, help="texts that the side with the cache compiles a round"
-    )
-    options.add_argument(
-        "--uncached", type=int, default=10_000, help="how many of them the other side compiles a round"
-    )
-    options.add_argument("--load", type=int, default=1_000_000, help="texts that are loaded into an engine, once")
-    options.add_argument("--rounds", type=int, default=5)
-    options.add_argument("--seed", type=int, default=1)
-    options.add_argument("--save", action="store_true", help="write the result over the one that is committed")
-    given = options.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--texts", type=int, default=200_000, help="texts a round with the cache")
+    parser.add_argument("--uncached", type=int, default=10_000, help="texts a round without it")
+    parser.add_argument("--load", type=int, default=1_000_000, help="texts that are added to an engine, once")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--save", action="store_true", help="replace the committed result")
+    arguments = parser.parse_args()
 
-    sample = texts(given.texts, given.seed)
+    sample = texts(arguments.texts, arguments.seed)
     compiler = Compiler()
     for text in sample[:SHAPES]:
         assert compiler.compile(text).normal_form == normalise(parse(text)), text
 
     def without_cache() -> None:
-        for text in sample[: given.uncached]:
+        for text in sample[: arguments.uncached]:
             expression = parse(text)
             check(expression)
             normalise(expression)
@@ -91,35 +87,35 @@ def main() -> None:
         for text in sample:
             warm.compile(text)
 
-    timings = interleaved({"without": without_cache, "with": with_cache}, given.rounds)
-    scale = given.texts / given.uncached
+    timings = interleaved({"without": without_cache, "with": with_cache}, arguments.rounds)
+    scale = arguments.texts / arguments.uncached
     ratios = [scale * each for each in timings["without"].times(timings["with"])]
-    counts = {"without": given.uncached, "with": given.texts}
+    counts = {"without": arguments.uncached, "with": arguments.texts}
     result = {
         "what": "texts a second through parse, check and normalise; every round starts with an empty cache",
         "texts": counts,
         "shapes": SHAPES,
         "mean_length": round(sum(map(len, sample)) / len(sample), 1),
-        "seed": given.seed,
-        "rounds": given.rounds,
+        "seed": arguments.seed,
+        "rounds": arguments.rounds,
         "texts_per_second": {name: timing.rates(counts[name]) for name, timing in timings.items()},
         "ratio": {"median": round(median(ratios), 2), "least": round(min(ratios), 2)},
-        "load": load(given.load, given.seed),
+        "load": load(arguments.load, arguments.seed),
         "environment": environment(),
     }
-    if given.save:
+    if arguments.save:
         RESULTS.write_text(to_json(result), encoding="utf-8")
     print(to_json(result), end="")
 
 
 def load(count: int, seed: int) -> dict[str, float]:
-    """Seconds to subscribe many texts in an engine, and the growth of peak memory, in a process that did no more."""
+    """Seconds to add many texts to an engine, and the growth of peak memory, in a fresh process."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         return pool.submit(loaded, count, seed).result()
 
 
 def loaded(count: int, seed: int) -> dict[str, float]:
-    Engine().subscribe_many([("first", "attribute_1 = 1")])  # imports what is needed
+    Engine().subscribe_many([("first", "attribute_1 = 1")])  # triggers lazy imports
     many = [(str(number), text) for number, text in enumerate(texts(count, seed))]
     engine = Engine()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

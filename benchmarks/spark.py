@@ -1,8 +1,8 @@
-"""What matching costs inside Spark: beside a stage that passes rows on, beside joins in Spark SQL, on 1 and 2 cores.
+"""Matching inside Spark: beside a stage that passes rows on, beside joins in Spark SQL, on 1 and 2 cores.
 
-Everything that is compared takes turns in one session; a session of its own is started for each number of cores. With
---save the result goes to benchmarks/results/spark.json, which README and docs/spark.md quote; --quick does little of
-everything; --only NAME does one part.
+Everything that is compared takes turns in one session; each number of cores has its own session. With --save the
+result goes to benchmarks/results/spark.json, which docs/benchmarks.md and docs/spark.md quote; --quick measures a
+hundredth of everything; --only NAME measures one part.
 """
 
 from __future__ import annotations
@@ -36,43 +36,44 @@ if TYPE_CHECKING:
 RESULTS = Path(__file__).parent / "results" / "spark.json"
 ROUNDS = 5
 CHUNK = 1 << 18
-"""The most rows in a batch of the stage that passes rows on."""
+"""Most rows in a batch of the stage that passes rows on."""
 JOIN_SECONDS = 120
+"""Most seconds for the join that counts predicates."""
 NUMBERS = ("price", "open", "high", "volume")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--save", action="store_true", help="write the result to benchmarks/results/spark.json")
-    parser.add_argument("--quick", action="store_true", help="a hundredth of everything, to see that it runs")
+    parser.add_argument("--save", action="store_true", help="replace the committed result")
+    parser.add_argument("--quick", action="store_true", help="a hundredth of everything, to check that it runs")
     parser.add_argument(
-        "--only", choices=sorted(PARTS), action="append", help="these parts; what is saved keeps others"
+        "--only", choices=sorted(PARTS), action="append", help="measure these parts; --save keeps the others"
     )
     parser.add_argument("--child", nargs=2, metavar=("PART", "CORES"), help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    scale = 100 if given.quick else 1
-    if given.child:
-        print(json.dumps(_in_session(given.child[0], int(given.child[1]), scale)))
+    arguments = parser.parse_args()
+    scale = 100 if arguments.quick else 1
+    if arguments.child:
+        print(json.dumps(_in_session(arguments.child[0], int(arguments.child[1]), scale)))
         return
-    found: dict[str, Any] = {}
-    for part in given.only or PARTS:
-        for cores in (2, 1) if part in ON_ONE_TOO else (2,):
+    figures: dict[str, Any] = {}
+    for part in arguments.only or PARTS:
+        for cores in (2, 1) if part in ALSO_ON_ONE_CORE else (2,):
             print(f"{part}, {cores} cores …", file=sys.stderr, flush=True)
-            found.setdefault(part, {})[f"{cores} cores"] = _child(part, cores, given.quick)
-    result = {"settings": {"rounds": ROUNDS, "scale": scale}, "environment": environment("pyspark"), "found": found}
-    print(json.dumps(found, indent=2))
-    if given.save:
-        if given.only and RESULTS.exists():
-            result["found"] = json.loads(RESULTS.read_text())["found"] | found
+            figures.setdefault(part, {})[f"{cores} cores"] = _child(part, cores, arguments.quick)
+    result = {"settings": {"rounds": ROUNDS, "scale": scale}, "environment": environment("pyspark"), "found": figures}
+    print(json.dumps(figures, indent=2))
+    if arguments.save:
+        if arguments.only and RESULTS.exists():
+            result["found"] = json.loads(RESULTS.read_text())["found"] | figures
         RESULTS.write_text(to_json(result), encoding="utf-8")
 
 
 def _child(part: str, cores: int, quick: bool) -> dict[str, Any]:
-    """A part in a process of its own, so that it has a Spark of its own."""
+    """Measure a part in a fresh process, with its own Spark."""
     command = [sys.executable, __file__, "--child", part, str(cores), *(["--quick"] if quick else [])]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    return found
+    figures: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return figures
 
 
 def _in_session(part: str, cores: int, scale: int) -> dict[str, Any]:
@@ -118,7 +119,7 @@ def _beside_passing_on(
 
 
 def passing_on(output: str, per_event: float) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A stage that reads events and returns as many rows as matching does, made in advance."""
+    """A stage that reads events and returns as many rows as matching does, from arrays made in advance."""
 
     def pass_on(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         ids = pa.array(np.arange(CHUNK))
@@ -127,12 +128,12 @@ def passing_on(output: str, per_event: float) -> Callable[[Iterable[pa.RecordBat
         lists_of = max(1, CHUNK // per_list)
         ends = (np.arange(lists_of + 1) * per_list).astype(np.int32)
         lists = pa.ListArray.from_arrays(pa.array(ends), names) if output == "lists" else None
-        owed = 0.0
+        pending = 0.0
         for batch in batches:
-            owed += batch.num_rows * (per_event if lists is None else 1)
-            while owed >= 1:
-                size = int(min(owed, CHUNK if lists is None else lists_of))
-                owed -= size
+            pending += batch.num_rows * (per_event if lists is None else 1)
+            while pending >= 1:
+                size = int(min(pending, CHUNK if lists is None else lists_of))
+                pending -= size
                 second = names if lists is None else lists
                 column = "subscription_id" if lists is None else "subscription_ids"
                 yield pa.RecordBatch.from_arrays([ids.slice(0, size), second.slice(0, size)], ["event_id", column])
@@ -145,27 +146,27 @@ def passing_on(output: str, per_event: float) -> Callable[[Iterable[pa.RecordBat
 
 def sql_join(spark: SparkSession, folder: Path, scale: int) -> dict[str, Any]:
     """The best join that we know: a hash join by symbol with broadcast subscriptions, the rest as a filter."""
-    found = {}
+    figures = {}
     for size in (100_000 // scale, 1_000_000 // scale):
         count = 1_000_000 // scale
         place = folder / str(size)
         events, index, workload = _prepared(spark, place, "stock", size, count)
         matched = match(events, index)
         joined = _joined(events, _bounds(spark, workload, place))
-        assert matched.count() == joined.count(), "the join finds something else"
+        assert matched.count() == joined.count(), "the join has other matches"
         rounds = 3 if size > 200_000 else ROUNDS
         timings = interleaved({"match": lambda m=matched: _run(m), "join": lambda j=joined: _run(j)}, rounds)
-        found[str(size)] = {
+        figures[str(size)] = {
             "events": count,
             "match_events_per_second": timings["match"].rates(count),
             "join_events_per_second": timings["join"].rates(count),
             "times_the_join": _ratios(timings["join"].times(timings["match"])),
         }
-    return found
+    return figures
 
 
 def _bounds(spark: SparkSession, workload: Any, folder: Path) -> DataFrame:
-    """The subscriptions of the stock workload as bounds: symbol, and a value above and below for each number."""
+    """The subscriptions of the stock workload as bounds: a symbol, and two bounds for each number."""
     size = workload.subscriptions
     columns: dict[str, Any] = {"id": [f"s{place}" for place in range(size)]}
     for each in workload.conditions:
@@ -203,18 +204,18 @@ def counting_join(spark: SparkSession, folder: Path, scale: int) -> dict[str, An
     events, index, workload = _prepared(spark, folder, "stock", size, 100_000 // scale)
     _write_predicates(workload, folder)
     predicates = spark.read.parquet(str(folder / "predicates.parquet")).cache()
-    wanted = predicates.groupBy("subscription_id").agg(f.count("*").alias("wanted")).cache()
+    needed = predicates.groupBy("subscription_id").agg(f.count("*").alias("needed")).cache()
     predicates.count()
-    wanted.count()
+    needed.count()
     done, started = 0, perf_counter()
     seconds: list[float] = []
     while done < 64 and (not seconds or perf_counter() - started + max(seconds) < JOIN_SECONDS):
         began = perf_counter()
         one = events.where((f.col("event_id") >= done) & (f.col("event_id") < done + 1))
-        found = _counted(one, predicates, wanted).count()
+        counted = _counted(one, predicates, needed).count()
         seconds.append(perf_counter() - began)
         expected = match(one, index).count()
-        assert found == expected, f"event {done}: {found} by counting, {expected} by Harken"
+        assert counted == expected, f"event {done}: {counted} by counting, {expected} by Harken"
         done += 1
     matched = match(events, index)
     timing = interleaved({"match": lambda: _run(matched)}, 3)["match"]
@@ -248,7 +249,7 @@ def _write_predicates(workload: Any, folder: Path) -> None:
     pq.write_table(pa.concat_tables(tables), folder / "predicates.parquet")
 
 
-def _counted(events: DataFrame, predicates: DataFrame, wanted: DataFrame) -> DataFrame:
+def _counted(events: DataFrame, predicates: DataFrame, needed: DataFrame) -> DataFrame:
     from pyspark.sql import functions as f
 
     pairs = [f.struct(f.lit("symbol").alias("a"), f.col("symbol").alias("t"), f.lit(None).cast("long").alias("v"))]
@@ -260,9 +261,9 @@ def _counted(events: DataFrame, predicates: DataFrame, wanted: DataFrame) -> Dat
     holds = (f.col("text") == f.col("t")) | f.when(f.col("less"), f.col("v") < f.col("number")).otherwise(
         f.col("v") > f.col("number")
     )
-    held = predicates.join(f.broadcast(values), (f.col("attribute") == f.col("a")) & holds)
-    counted = held.groupBy("event_id", "subscription_id").agg(f.count("*").alias("held"))
-    return counted.join(wanted, "subscription_id").where("held = wanted").select("event_id", "subscription_id")
+    true = predicates.join(f.broadcast(values), (f.col("attribute") == f.col("a")) & holds)
+    counted = true.groupBy("event_id", "subscription_id").agg(f.count("*").alias("true_count"))
+    return counted.join(needed, "subscription_id").where("true_count = needed").select("event_id", "subscription_id")
 
 
 # Memory, building, streams
@@ -272,17 +273,17 @@ def worker_memory(spark: SparkSession, folder: Path, scale: int) -> dict[str, An
     """The private memory of workers after matching with an empty index, then with one of a million."""
     events, index, _ = _prepared(spark, folder, "stock", 1_000_000 // scale, 200_000 // scale)
     Index(folder / "empty").publish(Engine())
-    found = {}
+    largest = {}
     for name, place in (("empty", folder / "empty"), ("full", index)):
         rows = _needed(events, index).mapInArrow(_weighed(place), "process long, bytes long").collect()
         by_worker = {row["process"]: row["bytes"] for row in rows}
-        found[name] = max(by_worker.values())
-    told = {f"{name}_mb": round(each / 1e6, 1) for name, each in found.items()}
-    return {**told, "above_empty_mb": round((found["full"] - found["empty"]) / 1e6, 1)}
+        largest[name] = max(by_worker.values())
+    megabytes = {f"{name}_mb": round(each / 1e6, 1) for name, each in largest.items()}
+    return {**megabytes, "above_empty_mb": round((largest["full"] - largest["empty"]) / 1e6, 1)}
 
 
 def _weighed(index: Path) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A task that matches, and then reports the private memory of its process."""
+    """A task that matches and reports the private memory of its process."""
 
     def weigh(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from harken.spark.local import opened
@@ -300,7 +301,7 @@ def _weighed(index: Path) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.Re
 
 
 def build(spark: SparkSession, folder: Path, scale: int) -> dict[str, Any]:
-    """From texts to a published version."""
+    """The time from texts to a published version."""
     size = 1_000_000 // scale
     workload = generate("stock", size, 0)
     ids = pa.array([f"s{place}" for place in range(size)])
@@ -316,7 +317,7 @@ def build(spark: SparkSession, folder: Path, scale: int) -> dict[str, Any]:
 
 
 def stream(spark: SparkSession, folder: Path, scale: int) -> dict[str, Any]:
-    """Micro-batches of one file with a thousand events each."""
+    """The time of micro-batches of one file with a thousand events each."""
     files, size = 24, 1_000
     _, index, _ = _prepared(spark, folder, "stock", 1_000_000 // scale, 10)
     workload = generate("stock", 0, files * size, 5)
@@ -329,14 +330,14 @@ def stream(spark: SparkSession, folder: Path, scale: int) -> dict[str, Any]:
     for turn in range(2):
         for name in batches:
             events = spark.readStream.schema(kinds).option("maxFilesPerTrigger", 1).parquet(str(folder / "files"))
-            found = match(events, index)
+            frame = match(events, index)
             if name == "pass on":
-                found = _needed(events, index).mapInArrow(passing_on("pairs", 2.05), found.schema)
-            query = found.writeStream.format("noop").trigger(availableNow=True)
+                frame = _needed(events, index).mapInArrow(passing_on("pairs", 2.05), frame.schema)
+            query = frame.writeStream.format("noop").trigger(availableNow=True)
             started = query.option("checkpointLocation", str(folder / f"{name}-{turn}")).start()
             started.awaitTermination()
-            told = [each["durationMs"]["triggerExecution"] for each in started.recentProgress if each["numInputRows"]]
-            batches[name] += told[4:]
+            times = [each["durationMs"]["triggerExecution"] for each in started.recentProgress if each["numInputRows"]]
+            batches[name] += times[4:]
     return {
         "batches": len(batches["match"]),
         "match_ms": _ratios(batches["match"]),
@@ -345,13 +346,13 @@ def stream(spark: SparkSession, folder: Path, scale: int) -> dict[str, Any]:
     }
 
 
-# What they share
+# Shared
 
 
 def _prepared(
     spark: SparkSession, folder: Path, name: str, subscriptions: int, count: int
 ) -> tuple[DataFrame, Path, Any]:
-    """Events as Parquet, an index planned by events like them, and the workload."""
+    """Events as Parquet, an index planned by other events of the workload, and the workload."""
     folder.mkdir(exist_ok=True)
     workload = generate(name, subscriptions, count)
     table = workload.events.append_column("event_id", pa.array(np.arange(count)))
@@ -365,16 +366,16 @@ def _prepared(
 
 def _needed(events: DataFrame, index: Path) -> DataFrame:
     """The columns that `match` sends to Python."""
-    wanted = Index(index).current().attributes or ()
-    return events.select(*[name for name in events.columns if name in wanted or name == "event_id"])
+    attributes = Index(index).current().attributes or ()
+    return events.select(*[name for name in events.columns if name in attributes or name == "event_id"])
 
 
 def _run(frame: DataFrame) -> None:
     frame.write.format("noop").mode("overwrite").save()
 
 
-def _ratios(found: Iterable[float]) -> dict[str, float]:
-    several = list(found)
+def _ratios(values: Iterable[float]) -> dict[str, float]:
+    several = list(values)
     return {"median": round(median(several), 3), "least": round(min(several), 3), "most": round(max(several), 3)}
 
 
@@ -388,7 +389,7 @@ PARTS: dict[str, Callable[[Any, Path, int], dict[str, Any]]] = {
     "build": build,
     "stream": stream,
 }
-ON_ONE_TOO = {"stock_pairs", "le_subscribe_pairs", "le_subscribe_lists", "build"}
+ALSO_ON_ONE_CORE = {"stock_pairs", "le_subscribe_pairs", "le_subscribe_lists", "build"}
 
 if __name__ == "__main__":
     main()

@@ -1,9 +1,9 @@
-"""What a user gets: dicts in, ids out, from ten subscriptions to a million, beside a plain Python loop.
+"""Matching as a user calls it: dicts in, ids out, from ten subscriptions to a million, beside a plain Python loop.
 
 Subscriptions are price alerts, `category = 'c7' AND price < 30`; about five of them match an event, at any size. An
 engine is fresh (subscribed to, never merged by hand) or reloaded (saved and loaded). The loop has one compiled
 function a subscription. All take turns in one process; times are processor time of one thread, so that neighbours on
-the machine count less. With --workloads the papers' workloads follow, also with some of the subscriptions gone. With
+the machine count less. With --workloads the papers' workloads follow, also after some subscriptions were removed. With
 --save the result goes to benchmarks/results/user.json, which README quotes.
 """
 
@@ -30,13 +30,13 @@ RESULTS = Path(__file__).parent / "results" / "user.json"
 SIZES = (10, 100, 1_000, 4_000, 10_000, 100_000, 1_000_000)
 PRICES = 1_000
 MOST_LOOPED = 100_000 * 10
-"""The most tests in a round of the loop."""
+"""Most tests in a round of the loop."""
 
 WORKLOADS = ("w4", "le-subscribe", "stock", "gryphon")
 MOST_MATCHES = 10_000_000
-"""Matches in a batch of a workload, at most: `.ids` makes a list item of each."""
-GONE = 100
-"""After unsubscribing one in so many, a workload is matched again."""
+"""Most matches in a batch of a workload: `.ids` makes a list item of each."""
+REMOVED_ONE_IN = 100
+"""For the figures after removals, one subscription in this many is unsubscribed."""
 
 Event = dict[str, Any]
 Answer = list[list[str]]
@@ -55,20 +55,20 @@ def drawn_events(size: int, count: int, rng: random.Random) -> list[Event]:
     return [{"category": f"c{rng.randrange(categories(size))}", "price": rng.randrange(PRICES)} for _ in range(count)]
 
 
-def subscribed(wanted: list[tuple[str, str, int]]) -> Engine:
+def subscribed(drawn: list[tuple[str, str, int]]) -> Engine:
     engine = Engine()
     report = engine.subscribe_many(
-        (id, f"category = '{category}' AND price < {price}") for id, category, price in wanted
+        (id, f"category = '{category}' AND price < {price}") for id, category, price in drawn
     )
-    assert report.accepted == len(wanted), report.faults[:3]
+    assert report.accepted == len(drawn), report.faults[:3]
     return engine
 
 
-def looped(wanted: list[tuple[str, str, int]]) -> Callable[[Event], list[str]]:
-    """The plain way: one function per subscription, all called for every event."""
+def looped(drawn: list[tuple[str, str, int]]) -> Callable[[Event], list[str]]:
+    """A plain loop: one function per subscription, all called for every event."""
     tests = [
         (id, eval(f"lambda event: event['category'] == '{category}' and event['price'] < {price}"))
-        for id, category, price in wanted
+        for id, category, price in drawn
     ]
     return lambda event: [id for id, test in tests if test(event)]
 
@@ -81,19 +81,19 @@ def microseconds(work: Callable[[], object], events: int) -> float:
 
 def measure(size: int, rounds: int, count: int, folder: Path, seed: int) -> dict[str, Any]:
     rng = random.Random(seed)
-    wanted, events = alerts(size, rng), drawn_events(size, count, rng)
+    drawn, events = alerts(size, rng), drawn_events(size, count, rng)
     table = pa.Table.from_pylist(events)
-    loop = looped(wanted)
+    loop = looped(drawn)
     few = events[: max(1, min(count, MOST_LOOPED // size))]
-    engine = subscribed(wanted)
+    engine = subscribed(drawn)
     check([loop(event) for event in few], engine.match_batch(few).ids)
     engine.save(folder / str(size))
     reloaded = Engine.load(folder / str(size))
     check([loop(event) for event in few], reloaded.match_batch(few).ids)
 
-    found: dict[str, list[float]] = {}
+    times: dict[str, list[float]] = {}
     for _ in range(rounds):
-        fresh = subscribed(wanted) if size <= 100_000 else engine
+        fresh = subscribed(drawn) if size <= 100_000 else engine
         turns: dict[str, tuple[Callable[[], object], int]] = {
             "loop": (lambda: [loop(event) for event in few], len(few)),
             "fresh_first_batch": (lambda fresh=fresh: fresh.match_batch(events).ids, count),
@@ -105,11 +105,11 @@ def measure(size: int, rounds: int, count: int, folder: Path, seed: int) -> dict
             "reloaded_match": (lambda: [reloaded.match(event).ids for event in events], count),
         }
         for name, (work, matched) in turns.items():
-            found.setdefault(name, []).append(microseconds(work, matched))
+            times.setdefault(name, []).append(microseconds(work, matched))
     if size > 100_000:
-        del found["fresh_first_batch"]  # the engine is the same in all rounds
+        del times["fresh_first_batch"]  # the engine is the same in all rounds
     matches = sum(engine.match_batch(events).counts) / count
-    figures = {name: {"median": round(median(each), 2), "least": round(min(each), 2)} for name, each in found.items()}
+    figures = {name: {"median": round(median(each), 2), "least": round(min(each), 2)} for name, each in times.items()}
     return {"subscriptions": size, "matches_per_event": round(matches, 2), "us_per_event": figures}
 
 
@@ -120,7 +120,7 @@ def measure_workload(name: str, size: int, rounds: int, count: int, folder: Path
     engine.learn(workload.events.slice(count))
     engine.save(folder / name)
     thinned = Engine.load(folder / name, background=False)
-    for number in random.Random(seed).sample(range(size), size // GONE):
+    for number in random.Random(seed).sample(range(size), size // REMOVED_ONE_IN):
         thinned.unsubscribe(f"s{number}")
     matches = sum(engine.match_batch(workload.events.slice(0, 8)).counts) / 8
     table = workload.events.slice(0, max(1, min(count, int(MOST_MATCHES / max(matches, 1)))))
@@ -135,11 +135,11 @@ def measure_workload(name: str, size: int, rounds: int, count: int, folder: Path
     }
     for work in turns.values():
         work()
-    found: dict[str, list[float]] = {}
+    times: dict[str, list[float]] = {}
     for _ in range(rounds):
         for turn, work in turns.items():
-            found.setdefault(turn, []).append(microseconds(work, len(dicts)))
-    figures = {turn: {"median": round(median(each), 2), "least": round(min(each), 2)} for turn, each in found.items()}
+            times.setdefault(turn, []).append(microseconds(work, len(dicts)))
+    figures = {turn: {"median": round(median(each), 2), "least": round(min(each), 2)} for turn, each in times.items()}
     return {
         "workload": name,
         "subscriptions": size,
@@ -149,41 +149,43 @@ def measure_workload(name: str, size: int, rounds: int, count: int, folder: Path
     }
 
 
-def check(expected: Answer, found: Answer) -> None:
-    assert [sorted(ids) for ids in expected] == [sorted(ids) for ids in found], "an engine differs from the loop"
+def check(expected: Answer, answers: Answer) -> None:
+    assert [sorted(ids) for ids in expected] == [sorted(ids) for ids in answers], "an engine differs from the loop"
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--sizes", type=int, nargs="+", default=SIZES)
-    options.add_argument("--events", type=int, default=1_000)
-    options.add_argument("--rounds", type=int, default=7)
-    options.add_argument("--seed", type=int, default=1)
-    options.add_argument(
-        "--workloads", nargs="*", choices=WORKLOADS, default=[], help="workloads of the papers as well"
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--events", type=int, default=1_000)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--workloads", nargs="*", choices=WORKLOADS, default=[], help="also measure these workloads of the papers"
     )
-    options.add_argument("--workload-size", type=int, default=1_000_000)
-    options.add_argument("--save", action="store_true", help="write the result over the one that is committed")
-    given = options.parse_args()
+    parser.add_argument("--workload-size", type=int, default=1_000_000)
+    parser.add_argument("--save", action="store_true", help="replace the committed result")
+    arguments = parser.parse_args()
     rows, workloads = [], []
     with tempfile.TemporaryDirectory() as folder:
-        for size in given.sizes:
-            rows.append(measure(size, given.rounds, given.events, Path(folder), given.seed))
+        for size in arguments.sizes:
+            rows.append(measure(size, arguments.rounds, arguments.events, Path(folder), arguments.seed))
             print(json.dumps(rows[-1]), flush=True)
-        for name in given.workloads:
-            size = given.workload_size
-            workloads.append(measure_workload(name, size, given.rounds, given.events, Path(folder), given.seed))
+        for name in arguments.workloads:
+            size = arguments.workload_size
+            workloads.append(
+                measure_workload(name, size, arguments.rounds, arguments.events, Path(folder), arguments.seed)
+            )
             print(json.dumps(workloads[-1]), flush=True)
     result = {
         "what": "µs of processor time an event, dicts or Arrow in, ids out, one thread",
-        "events": given.events,
-        "rounds": given.rounds,
-        "seed": given.seed,
+        "events": arguments.events,
+        "rounds": arguments.rounds,
+        "seed": arguments.seed,
         "sizes": rows,
         "workloads": workloads,
         "environment": environment("numba"),
     }
-    if given.save:
+    if arguments.save:
         RESULTS.write_text(to_json(result), encoding="utf-8")
 
 

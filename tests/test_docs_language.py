@@ -50,7 +50,7 @@ def test_a_text_has_the_truth_that_the_page_says(text: str, event: str, truth: b
     given = read(event)
     engine = harken.Engine()
     engine.subscribe("example", text)
-    found = engine.explain(text, given, language="sql")
+    found = engine.explain(text=text, event=given)
     assert (found.tree.truth, found.matched) == (truth, truth is True)
     assert engine.match(given).ids == (["example"] if truth else [])
     assert engine.match_batch([{}, given], on_mismatch="ignore").counts[1] == (truth is True)

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from harken.concurrency.forking import ENGINE, fork_rlock
 from harken.errors import (
     CapabilityError,
-    EventError,
     HarkenError,
     SchemaError,
     SegmentError,
     UnknownIdError,
     did_you_mean,
 )
-from harken.events import Decoded, Event, EventBatch, held, looked_at, validate, without_bad_documents
+from harken.events import Decoded, Event, held, looked_at, validate, without_bad_documents
 from harken.events.arrow_rows import at_rest, is_arrow, schema_of
 from harken.events.raw import RawEvent, content
+from harken.internals import EngineInternals
 from harken.language.compiled import Compiler
 from harken.language.explanation import Explanation
 from harken.language.registry import DEFAULT_LANGUAGE
@@ -39,21 +39,19 @@ from harken.live.loading import (
     subscribe_records,
     subscribe_table,
 )
+from harken.live.match_call import BatchCall, match_decoded, match_one
 from harken.live.mismatch import Compared, Mismatches, OnMismatch, mismatches, require_word
 from harken.live.notebook import html_table
-from harken.live.results import BatchMatches, Matches, Reading
+from harken.live.results import BatchMatches, Matches
 from harken.live.sampled import Sampled
 from harken.live.subscriptions import NO_FIELDS, Record, Subscription, checked_id, has_predicates
-from harken.live.unparsed import Unparsed, of_batch, of_event
-from harken.matchers.algorithm_registry import DEFAULT_ALGORITHM, takes_option
-from harken.matchers.base import OneMatch
+from harken.live.unparsed import Unparsed
+from harken.matchers.algorithm_registry import DEFAULT_ALGORITHM
 from harken.matchers.document_algorithms import DEFAULT_DOCUMENTS, DocumentMatching
 from harken.matchers.kinds import OPERATORS
-from harken.matchers.roles import CallsOperators, Plans
-from harken.matchers.sharing import match_shared
-from harken.operators import ORDERS, Operating, Operator, OperatorSet
-from harken.schema import EVENT_TYPE, EventColumns, Extension, Kind, Path, Schema, format_path
-from harken.schema.derived import needed
+from harken.matchers.roles import Plans
+from harken.operators import ORDERS, Operating, Operator
+from harken.schema import EVENT_TYPE, EventColumns, Extension, Schema, format_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -88,14 +86,12 @@ class Engine:
         `algorithm` finds subscriptions over attributes (`harken algorithms` lists them) and takes the `options`,
         `documents` those over XML documents. `limits` bound the size of texts and events. `operators` are what
         subscriptions may call: each made by `harken.operator`, or as "module:name", or the name of an entry point.
-        `order` is the order in which their predicates are evaluated (or, with `matching_tree`, that of its tests).
+        `order` is the order in which their predicates are evaluated.
         """
         if schema is not None and not isinstance(schema, Schema):
             hint = "harken.load_schema(path) reads one from a file"
             raise SchemaError(f"a schema is a harken.Schema, not a {type(schema).__name__}", hint=hint)
         matching, options = DocumentMatching.chosen(documents, options, algorithm)
-        if order not in ORDERS and takes_option(algorithm, "order"):
-            order, options = ORDERS[0], {**options, "order": order}
         operating = Operating.of(operators, order, limits)
         compiler = Compiler(schema, limits, operating.operators.signatures)
         self._live = LiveSet(compiler, algorithm, options, operating=operating, documents=matching)
@@ -128,24 +124,9 @@ class Engine:
         return self._live.algorithm
 
     @property
-    def limits(self) -> Limits:
-        """The limits on texts and events."""
-        return self._live.limits
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options of the algorithm."""
-        return dict(self._live.options)
-
-    @property
-    def operators(self) -> OperatorSet:
-        """The operators that subscriptions may call, by name."""
-        return self._live.operating.operators
-
-    @property
-    def order(self) -> str:
-        """The order in which predicates of operators are evaluated."""
-        return self._live.operating.order
+    def internals(self) -> EngineInternals:
+        """What Harken's own rooms need of an engine. It may change in any release."""
+        return EngineInternals(self)
 
     @property
     def version(self) -> int | None:
@@ -176,10 +157,6 @@ class Engine:
             near = did_you_mean(wanted, self._live.catalogue.ids()) if len(self) <= _MOST_FOR_A_HINT else None
             raise UnknownIdError(f"there is no subscription {wanted!r:.60}", hint=near)
         return subscription
-
-    def field_names(self) -> list[str]:
-        """The names of the fields of subscriptions, such as `owner`."""
-        return list(self._live.catalogue.field_counts())
 
     # Subscribing
 
@@ -259,7 +236,7 @@ class Engine:
                 hint = "make the engine with one, if need be an empty one: Engine(Schema())"
                 raise SchemaError("this engine has no schema to extend", hint=hint)
             extended = self.schema.extend(*extensions)
-            compiler = Compiler(extended, self.limits, self._live.compiler.signatures)
+            compiler = Compiler(extended, self._live.limits, self._live.compiler.signatures)
             # A new event type is a new value of `event_type`: subscriptions that may test it are compiled again.
             touched = [each.record() for each in self if _EVENT_TYPE in each.where]
             self._live.use(compiler, [(record, self._live.compile(record, compiler)) for record in touched])
@@ -274,13 +251,14 @@ class Engine:
 
         Raises EventError if the event is not valid. Attributes that no subscription uses are ignored.
         """
-        return _match_one(self._current(), event, perf_counter(), self._unparsed)
+        return match_one(self._current(), event, perf_counter(), self._unparsed)
 
     def match_batch(self, events: Any, *, threads: int = 1, on_mismatch: OnMismatch = "warn") -> BatchMatches:
         """Find the subscriptions that are true of each event of a list, another iterable, an Arrow table or data frame.
 
-        Invalid events are refused, and the others matched. Raises SourceError for a column that no event can hold, if a
-        subscription uses it. Several `threads` share the events, which pays from some thousand events on.
+        Invalid events are rejected, and the others matched. Raises SourceError for a column that no event can hold, if
+        a subscription uses it. Several `threads` share the events, which pays from some thousand events on. Events that
+        `harken.events.read_events` decoded have to have all names of `attributes()`; else EventError is raised.
 
         The columns of a table are compared with those that subscriptions use. If one is missing, or of another type,
         there is a MismatchWarning, once; `on_mismatch="fail"` raises MismatchError, "ignore" does nothing. If events
@@ -290,29 +268,20 @@ class Engine:
         if type(threads) is not int or threads < 1:
             raise HarkenError(f"`threads` is a whole number from 1 on, not {threads!r:.20}")
         started = perf_counter()
+        live = self._current()
+        if isinstance(events, Decoded):
+            return match_decoded(live, events, started, threads, self._unparsed)
         events = held(events)
         columns = schema_of(events) if is_arrow(events) else None
-        live = self._current()
         if columns is not None:
             self._compared.tell(columns, live.asking(), live.catalogue, live.schema, on_mismatch)
-        with _BatchMatch(live) as match:
-            compiler = match.snapshot.compiler
-            decoded = validate(events, compiler.schema, compiler.limits, match.snapshot.decoded_names)
+        with BatchCall(live) as call:
+            compiler = call.snapshot.compiler
+            decoded = validate(events, compiler.schema, compiler.limits, call.snapshot.decoded_names)
             self._sampled.look(decoded.batch, live, on_mismatch, has_types=columns is not None)
             if live.operating.operators:
                 decoded = decoded.with_source(events)
-            return match.of(decoded, started, threads, self._unparsed)
-
-    def match_decoded(self, decoded: Decoded, *, threads: int = 1) -> BatchMatches:
-        """Match events that were decoded before, with the schema of this engine and all names of `attributes()`.
-
-        Raises EventError if a subscription uses an attribute that was not decoded.
-        """
-        live = self._current()
-        with _BatchMatch(live) as match:
-            matches = match.of(decoded, perf_counter(), threads, self._unparsed)
-        _refuse_narrow(decoded.batch.names, live.names_to_decode())
-        return matches
+            return call.match(decoded, started, threads, self._unparsed)
 
     def learn(self, events: Any) -> None:
         """Plan the index for events like these. Invalid ones are left out.
@@ -322,8 +291,8 @@ class Engine:
         live = self._live
         if not isinstance(live.matcher, Plans):
             raise CapabilityError(f"the algorithm `{self.algorithm}` does not learn from events")
-        decoded = validate(events, self.schema, self.limits, live.decoded_names)
-        batch = without_bad_documents(decoded, live.index.document_paths(), self.limits).batch
+        decoded = validate(events, self.schema, self._live.limits, live.decoded_names)
+        batch = without_bad_documents(decoded, live.index.document_paths(), self._live.limits).batch
         for matcher in live.index.matchers().values():
             if isinstance(matcher, Plans):
                 matcher.learn(batch)
@@ -341,28 +310,37 @@ class Engine:
         with self._lock:
             live.drop_unused_names()
 
-    def explain(self, subscription: str | int, event: Any, language: str | None = None) -> Explanation:
+    def explain(
+        self,
+        id: str | int | None = None,
+        event: Any = None,
+        *,
+        text: str | None = None,
+        language: str = DEFAULT_LANGUAGE,
+    ) -> Explanation:
         """Explain why an event matches a subscription or does not: print the result, or use `matched` and `tree`.
 
-        `subscription` is an id, or a text of more than one word. With a `language` it is always a text.
+        `explain("alice", event)` is about a subscription of this engine, `explain(text="price < 5", event=event)` about
+        any text, in its `language`.
         """
-        text = subscription if isinstance(subscription, str) else checked_id(subscription)
-        by_id = self._live.catalogue.get(text) if language is None else None
-        if by_id is None and language is None and _ONE_WORD.fullmatch(text):
-            by_id = self.subscription(text)  # raises UnknownIdError: the id is mistyped
-        compiler = self._live.compiler
+        if (id is None) == (text is None) or event is None:
+            hint = 'write explain("alice", event), or explain(text="price < 5", event=event)'
+            raise HarkenError("`explain` takes an event, and either an id or a text", hint=hint)
+        if text is None:
+            subscription = self._explained(id)
+            text, language = subscription.where, subscription.language
+        compiler, condition = self._live.compiler, text
 
         def find_event(names: frozenset[str]) -> Mapping[str, Any]:
             return Event.of(event, compiler.schema, compiler.limits, looked_at(names, compiler.schema)).attributes
 
-        where, language = (text, language or DEFAULT_LANGUAGE) if by_id is None else (by_id.where, by_id.language)
-        plan = compiler.compile(where, language).plan
+        plan = compiler.compile(condition, language).plan
         if plan.kind != OPERATORS:
-            return compiler.explain(where, find_event, language)
+            return compiler.explain(condition, find_event, language)
         from harken.explain.operators import explain_calling
 
         return explain_calling(
-            *(parse(where, compiler.limits), find_event(frozenset(plan.names())), RawEvent(content(event))),
+            *(parse(condition, compiler.limits), find_event(frozenset(plan.names())), RawEvent(content(event))),
             *(self._live.operating.callers, compiler.schema, compiler.limits),
         )
 
@@ -383,16 +361,6 @@ class Engine:
             **live.index.stats(),
         }
 
-    def operator_plan(self) -> list[dict[str, Any]]:
-        """Return statistics of each predicate of operators, as plain data, the most useful first.
-
-        `conjunctions` is the number that need it; `holding` the probability that it is true, learnt from `tried`
-        outcomes or guessed if there are none; `worth` the number of conjunctions that evaluating it is expected to
-        settle per millisecond.
-        """
-        matcher = self._live.index.others().get(OPERATORS)
-        return matcher.plan() if isinstance(matcher, CallsOperators) else []
-
     # What subscriptions use
 
     def attributes(self) -> frozenset[str] | None:
@@ -403,24 +371,6 @@ class Engine:
         """
         return self._live.names_to_decode()
 
-    def validated(self) -> frozenset[str] | None:
-        """Return those of `attributes()` whose values are checked. Others are for operators and may hold anything."""
-        return self._live.decoded_names
-
-    def asks(self) -> list[tuple[Path, Kind | None]] | None:
-        """Return the attributes that subscriptions use, each with the kind of its values; None is any kind.
-
-        Some may belong to removed subscriptions only. Returns None if the algorithm does not list them.
-        """
-        asking = self._live.index.asking()
-        if asking is None:
-            return None
-        return list(dict.fromkeys(need for each in asking.columns() for need in needed(each.path, each.kind)))
-
-    def documents(self) -> tuple[Path, ...]:
-        """The attributes that subscriptions read as XML documents."""
-        return self._live.index.document_paths()
-
     def mismatches(self, columns: pa.Schema | EventColumns) -> Mismatches:
         """The mismatches between subscriptions and events with these columns: print the result, or iterate over it.
 
@@ -428,21 +378,6 @@ class Engine:
         """
         events = columns if isinstance(columns, EventColumns) else EventColumns.from_arrow(columns)
         return mismatches(self._live.asking(), self._live.catalogue, events, self.schema)
-
-    def unknown_fields(self, names: Iterable[str]) -> list[tuple[str, str | None]]:
-        """The names that are no field of any subscription, each with a hint at a similar one."""
-        fields = self.field_names()
-        return [(name, did_you_mean(name, fields, case_sensitive=False)) for name in names if name not in fields]
-
-    def favourite(self) -> str | None:
-        """Return the top-level attribute by which most subscriptions are found, if there is one.
-
-        Events that share its value find their subscriptions in the same place, so matching them one after the other
-        is quicker.
-        """
-        matcher = self._live.matcher
-        path = matcher.favourite() if isinstance(matcher, Plans) else None
-        return None if path is None or len(path) > 1 else str(path[0])
 
     # On disk
 
@@ -454,14 +389,6 @@ class Engine:
         """
         with self._lock:
             return self._location.save(path, self._live)
-
-    def export(self, path: str | PathLike[str]) -> None:
-        """Write the engine to a folder as `save` does, without remembering that folder."""
-        from harken.live.saved import save
-        from harken.versions.folder import Folder
-
-        with self._lock:
-            save(Folder(path), None, self._live)
 
     @classmethod
     def load(
@@ -482,8 +409,6 @@ class Engine:
         the algorithm.
         """
         location = SavedLocation.at(path, follow=follow, rebuild=rebuild)
-        if order not in ORDERS:  # then it is one of the algorithm's
-            order, options = ORDERS[0], {**options, "order": order}
         try:
             live = location.load(options, Operating.of(operators, order))
         except SegmentError as error:
@@ -506,29 +431,17 @@ class Engine:
             self._live = newer or self._live
             return newer is not None
 
-    def cut(self, parts: int) -> list[Engine]:
-        """Divide the subscriptions among `parts` new engines. An event costs about the same in each."""
-        from harken.live.parts import cut
-
-        with self._changing() as live:
-            shards = cut(live.index, live.catalogue, live.numbering.size, parts)
-            return [self._of_part(each, live.sequence) for each in shards]
-
-    @classmethod
-    def join(cls, engines: Sequence[Engine]) -> tuple[Engine, list[str]]:
-        """One engine with the subscriptions of several that have the same settings, and the ids that more than one had.
-
-        Of subscriptions with the same id, the first is kept.
-        """
-        from harken.live.parts import join
-
-        sets = [each._live for each in engines]
-        part, duplicates = join([(each.index, each.catalogue, each.numbering.size) for each in sets])
-        sequences = [each.sequence for each in sets]
-        sequence = None if None in sequences else min(each for each in sequences if each is not None)
-        return engines[0]._of_part(part, sequence), duplicates
-
     # Inside
+
+    def _explained(self, id: str | int | None) -> Subscription:
+        """The subscription of this id. If there is none, and the id reads like a condition, the hint says `text=`."""
+        wanted = checked_id(id)
+        try:
+            return self.subscription(wanted)
+        except UnknownIdError as error:
+            if not _ONE_WORD.fullmatch(wanted):
+                error.hint = "a condition goes as text=: explain(text=…, event=…)"
+            raise
 
     def _predicates(self, source: Any) -> TableOfSubscriptions:
         """The source as a table of predicates."""
@@ -536,7 +449,9 @@ class Engine:
 
         from harken.live.bulk import TableOfSubscriptions
 
-        return TableOfSubscriptions(source if isinstance(source, pyarrow.Table) else pyarrow.table(source), self.limits)
+        return TableOfSubscriptions(
+            source if isinstance(source, pyarrow.Table) else pyarrow.table(source), self._live.limits
+        )
 
     @contextmanager
     def _changing(self) -> Iterator[LiveSet]:
@@ -546,10 +461,10 @@ class Engine:
 
     def _of_part(self, part: Shard, sequence: int | None) -> Engine:
         """An engine with the settings of this one, other subscriptions, and the changes of a log up to `sequence`."""
-        engine = Engine(self.schema, self.algorithm, self.limits, **self.options)
+        engine = Engine(self.schema, self.algorithm, self._live.limits, **self._live.options)
         parts = part.index, part.catalogue, part.numbering
         live = self._live
-        engine._live = LiveSet(live.compiler, self.algorithm, self.options, *parts, live.operating, live.documents)
+        engine._live = LiveSet(live.compiler, self.algorithm, live.options, *parts, live.operating, live.documents)
         engine._live.is_changed = True
         engine._live.sequence = sequence
         return engine
@@ -569,71 +484,3 @@ def _summary(stats: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         elif isinstance(value, Mapping):
             numbers = {key: each for key, each in value.items() if isinstance(each, int | float)}
             yield from ((f"{name}: {key.replace('_', ' ')}", each) for key, each in numbers.items())
-
-
-class _BatchMatch:
-    """Matches one batch with the live set as it is at the beginning."""
-
-    def __init__(self, live: LiveSet) -> None:
-        self._live = live
-        self._reading = Reading(live.catalogue, live.numbering)  # first, so that no number of the snapshot is reused
-        self.snapshot = live.snapshot()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.snapshot.indexes.release()
-
-    def of(self, decoded: Decoded, started: float, threads: int, unparsed: Unparsed) -> BatchMatches:
-        live = self._live
-        decoded = without_bad_documents(decoded, live.index.document_paths(), live.limits)
-        batch = decoded.batch
-        began = perf_counter()
-        results = match_shared(batch, threads, self.snapshot.indexes, live.form_of())
-        seconds = {"decode": began - started, "match": perf_counter() - began}
-        counts = of_batch(batch, live.readings(), len(results) > 1)
-        unparsed.add(counts)
-        return BatchMatches(results, decoded.refused, self._reading, seconds, counts)
-
-
-def _match_one(live: LiveSet, raw: Any, started: float, unparsed: Unparsed) -> Matches:
-    """Match one event, or a bare document, without what makes the results of a batch cheap to keep."""
-    reading = live.numbering.begin()
-    try:
-        snapshot = live.snapshot()
-        index, compiler = snapshot.indexes, snapshot.compiler
-        try:
-            is_bare = type(raw) is bytes and compiler.schema is None
-            event = raw if is_bare else Event.of(raw, compiler.schema, compiler.limits, snapshot.decoded_names)
-            began = perf_counter()
-            form_of = live.form_of()
-            is_quick = index.is_quick and not is_bare
-            match = index.match_one(event, form_of) if is_quick else None
-            if match is None:
-                source = (raw,) if live.operating.operators else None
-                batch = EventBatch.of_one(event, live.limits, snapshot.decoded_names, source)
-                for path in live.index.document_paths():
-                    for _, error in batch.documents(path, live.limits).errors:
-                        raise error
-                result = index.parts_of(batch, form_of)(0, 1) if is_quick else index.match(batch, form_of)
-                match = OneMatch.of(result)
-                unparsed.add(of_batch(batch, live.readings()))
-            elif readings := live.readings():
-                unparsed.add(of_event(event, readings))
-        finally:
-            index.release()
-        ids = live.catalogue.ids_of(match.numbers)
-        errors = [(live.catalogue.of(number).id, error) for _, number, error in match.errors] if match.errors else []
-    finally:
-        live.numbering.end(reading)
-    seconds = {"decode": began - started, "match": perf_counter() - began}
-    return Matches(ids, match.candidates, errors, seconds)
-
-
-def _refuse_narrow(names: frozenset[str] | None, needed: frozenset[str] | None) -> None:
-    """Raise EventError if events were decoded without an attribute that subscriptions use."""
-    if names is None or (needed is not None and needed <= names):
-        return
-    unseen = "all of it" if needed is None else ", ".join(f"`{name}`" for name in sorted(needed - names)[:5])
-    raise EventError(f"the events were decoded without {unseen}", hint="decode them with the names of `attributes()`")

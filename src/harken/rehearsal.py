@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from harken.engine import Engine
+from harken.internals import join_engines
 from harken.operators import FREE, ORDERS, operator
 
 _LARGE = 6_000
@@ -113,9 +114,9 @@ def _on_disk(engine: Engine, events: list[dict[str, Any]], folder: Path) -> int:
     matches = _matched(loaded, events)
     loaded.unsubscribe("s2")
     matches += _matched(loaded, events)
-    for number, part in enumerate(loaded.cut(2)):
+    for number, part in enumerate(loaded.internals.cut(2)):
         part.save(folder / str(number))
-    joined, _ = Engine.join([Engine.load(folder / str(number)) for number in range(2)])
+    joined, _ = join_engines([Engine.load(folder / str(number)) for number in range(2)])
     joined.unsubscribe("s1")
     joined.subscribe("new", "category = 'c1'")
     return matches + _matched(joined, events)
@@ -143,7 +144,7 @@ def _documents(folder: Path) -> int:
     engine.save(folder / "documents")
     loaded = Engine.load(folder / "documents", background=False)
     matches += add(60, loaded)
-    joined, _ = Engine.join(loaded.cut(2))
+    joined, _ = join_engines(loaded.internals.cut(2))
     return matches + add(90, joined) + len(joined.match({"kind": 1, "document": documents[0].decode()}).ids)
 
 

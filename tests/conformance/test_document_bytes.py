@@ -162,12 +162,12 @@ def by_column(document: bytes, name: str, kind: Any, *texts: tuple[str, str]) ->
 def by_parquet(document: bytes, folder: Path) -> bool:
     pa.parquet.write_table(pa.table({"document": pa.array([b"<a/>", document])}), folder / "events.parquet")
     (decoded,) = read_events(folder / "events.parquet")
-    return any(engine(XPATH).match_decoded(decoded).ids[1:])
+    return any(engine(XPATH).match_batch(decoded).ids[1:])
 
 
 def by_file(document: bytes) -> bool:
     (decoded,) = read_events(io.BytesIO(document), "xml")
-    return any(engine(XPATH).match_decoded(decoded).ids)
+    return any(engine(XPATH).match_batch(decoded).ids)
 
 
 def by_reference(document: bytes) -> bool:
@@ -255,7 +255,7 @@ def test_the_limit_on_bytes_is_the_same_on_every_way(codec: str, content: str, t
             found = engine(*texts, limits=limits).match_batch(table)
             assert bool(found.ids[1]) is fits
         (decoded,) = read_events(io.BytesIO(document), "xml", limits=limits)
-        assert any(engine(XPATH, limits=limits).match_decoded(decoded).ids) is fits
+        assert any(engine(XPATH, limits=limits).match_batch(decoded).ids) is fits
         try:
             read(document, limits)
             assert fits

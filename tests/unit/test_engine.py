@@ -43,6 +43,7 @@ from harken.errors import (
     UnknownIdError,
 )
 from harken.events import Decoded, EventBatch, validate
+from harken.internals import join_engines
 from harken.matchers import ALGORITHMS, Capability, MatchResult, Trait
 from harken.matchers.base import FormOf
 from harken.matchers.naive import Naive, NaiveSnapshot
@@ -466,14 +467,14 @@ def test_match_batch_of_one_event_that_is_in_no_list(engine: Engine) -> None:
 
 def test_match_decoded_events_that_stand_further_on_in_their_source(engine: Engine) -> None:
     decoded = validate([{"x": 1}, {"x": b"bytes"}, {"x": 2}, {"x": b"bytes"}, {"x": 1}])
-    found = engine.match_decoded(Decoded(decoded.batch[1:], decoded.refused[1:]))
+    found = engine.match_batch(Decoded(decoded.batch[1:], decoded.refused[1:]))
     assert found.ids == [["two"], [], ["one"]]
     assert found.positions == [2, 3, 4]
 
 
 def test_match_decoded_takes_any_part_of_a_batch(engine: Engine) -> None:
     decoded = validate([{"x": 1}, {"x": 2}, {"x": 3}, {"x": 1}])
-    found = engine.match_decoded(Decoded(decoded.batch[::3], ()))
+    found = engine.match_batch(Decoded(decoded.batch[::3], ()))
     assert (found.ids, found.positions) == ([["one"], ["one"]], [0, 3])
 
 
@@ -846,8 +847,8 @@ def test_what_is_asked_for_is_known_however_subscriptions_come(algorithm: str, t
     engine.subscribe_many([("2", "e LIKE '%x%'"), ("3", "f <")], replace=True)
     assert engine.attributes() == {"a", "c", "d", "e"}
     engine.save(tmp_path)
-    parts = engine.cut(2)
-    others = [Engine.load(tmp_path), *parts, Engine.join(parts)[0]]
+    parts = engine.internals.cut(2)
+    others = [Engine.load(tmp_path), *parts, join_engines(parts)[0]]
     assert [each.attributes() for each in others] == [{"a", "c", "d", "e"}] * 4
     for each in (engine, others[0], others[3]):
         each.unsubscribe("1")
@@ -910,20 +911,20 @@ def test_a_subscription_that_comes_during_a_match_sees_what_it_asks_for(
 
 def test_events_that_were_decoded_before_must_have_what_is_asked_for(engine: Engine) -> None:
     decoded = validate([{"x": 1, "y": 2}], names=engine.attributes())
-    assert engine.match_decoded(decoded).ids == [["one"]]
+    assert engine.match_batch(decoded).ids == [["one"]]
     engine.subscribe("late", "y IS NULL")
     with pytest.raises(EventError, match="without `y`"):
-        engine.match_decoded(decoded)
-    assert engine.match_decoded(validate([{"x": 1, "y": 2}])).ids == [["one"]]
+        engine.match_batch(decoded)
+    assert engine.match_batch(validate([{"x": 1, "y": 2}])).ids == [["one"]]
     with pytest.raises(EventError, match="without all of it"):
-        Engine(market_schema()).match_decoded(decoded)
+        Engine(market_schema()).match_batch(decoded)
 
 
 def test_explain_looks_at_what_the_text_asks_for(engine: Engine) -> None:
     assert engine.explain("one", ODD).matched
-    assert engine.explain("x = 1 AND NOT (y IS NOT NULL)", ODD).matched
+    assert engine.explain(text="x = 1 AND NOT (y IS NOT NULL)", event=ODD).matched
     with pytest.raises(InvalidValueError, match="`blob`"):
-        engine.explain("blob = 'x'", ODD)
+        engine.explain(text="blob = 'x'", event=ODD)
 
 
 def test_learn_looks_at_what_is_asked_for(engine: Engine) -> None:
@@ -999,10 +1000,23 @@ def test_a_text_that_yaml_made_a_boolean(where: Any) -> None:
     assert caught.value.hint == "in YAML no and off, yes and on are booleans: put them in quotes"
 
 
-@pytest.mark.parametrize("wrong", [UUID(int=5), {"x": 1}, False, None])
-def test_explain_wants_an_id_or_a_text(engine: Engine, wrong: Any) -> None:
+@pytest.mark.parametrize("wrong", [UUID(int=5), {"x": 1}, False])
+def test_explain_takes_ids(engine: Engine, wrong: Any) -> None:
     with pytest.raises(InvalidIdError):
         engine.explain(wrong, {"x": 1})
+
+
+@pytest.mark.parametrize("arguments", [{}, {"id": "one"}, {"event": {}}, {"id": "one", "text": "x = 1", "event": {}}])
+def test_explain_takes_an_event_and_either_an_id_or_a_text(engine: Engine, arguments: dict[str, Any]) -> None:
+    with pytest.raises(HarkenError, match="either an id or a text"):
+        engine.explain(**arguments)
+
+
+def test_explain_does_not_take_a_condition_for_an_id(engine: Engine) -> None:
+    with pytest.raises(UnknownIdError) as caught:
+        engine.explain("x = 1", {"x": 1})
+    assert caught.value.hint is not None
+    assert "text=" in caught.value.hint
 
 
 def test_a_condition_is_no_folder() -> None:

@@ -222,7 +222,7 @@ def test_explaining_many_alternatives_ends() -> None:
 def test_explaining_a_puzzle_is_given_up_by_a_named_limit() -> None:
     event = {name: list(range(10)) for name in "abcd"}
     with pytest.raises(LimitError) as caught:
-        Engine(limits=Limits(max_bindings=50)).explain("a < b AND b < c AND c < d AND d < a", event)
+        Engine(limits=Limits(max_bindings=50)).explain(text="a < b AND b < c AND c < d AND d < a", event=event)
     assert caught.value.limit == "max_bindings"
 
 
@@ -280,7 +280,7 @@ def test_the_engine_explains_by_an_integer_id() -> None:
 
 
 def test_the_engine_explains_a_text_that_nobody_subscribed() -> None:
-    assert Engine().explain("price < 5", {"price": 3}).matched
+    assert Engine().explain(text="price < 5", event={"price": 3}).matched
 
 
 def test_a_string_beside_a_timestamp_is_read_as_one() -> None:

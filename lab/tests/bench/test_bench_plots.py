@@ -11,7 +11,7 @@ from harken.errors import MissingExtraError, SourceError
 from harken_lab.bench.bench_plots import draw, growth_plot, memory_plot, time_plot
 from harken_lab.bench.figures import BenchResult, Key
 from harken_lab.bench.peers import Peer
-from harken_lab.harness.charts import refuse_without_altair
+from harken_lab.harness.charts import require_altair
 
 
 def result(*sizes: int) -> BenchResult:
@@ -48,7 +48,7 @@ def test_what_there_are_no_figures_for_is_not_drawn() -> None:
 def test_without_altair_there_is_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(MissingExtraError) as caught:
-        refuse_without_altair()
+        require_altair()
     assert caught.value.hint == "pip install 'harken-lab[plots]'"
 
 

@@ -18,7 +18,7 @@ from harken_lab.bench.threads import alu_gain, measure_threads
 from harken_lab.bench.trials import CONTESTANTS, prepare
 from harken_lab.bench.updates import Updater, measure_updates, settle
 from harken_lab.harness.contestants import SAMPLE, sample_of
-from harken_lab.harness.live import Live
+from harken_lab.harness.live import LiveMatcher
 from harken_lab.harness.result_files import Unavailable, WrongAnswerError
 from harken_lab.workloads import generate
 
@@ -163,11 +163,11 @@ W4 = generate("w4", 300, 8)
 
 
 @pytest.fixture(params=["columnar", "counting_lists"])
-def live(request: pytest.FixtureRequest) -> Live:
+def live(request: pytest.FixtureRequest) -> LiveMatcher:
     return live_of(request.param, W4, sample_of("w4", 0).events, 1_000)
 
 
-def test_changes_leave_all_as_it_was(live: Live) -> None:
+def test_changes_leave_all_as_it_was(live: LiveMatcher) -> None:
     before = live.answers(W4.events)
     result = BenchResult({}, {})
     measure_updates(result, Key("insert", "w4", 300, "x"), live, 300, W4.events, 2)
@@ -181,7 +181,7 @@ def test_changes_leave_all_as_it_was(live: Live) -> None:
     refuse_wrong_live(live, W4.events, before)
 
 
-def test_a_matcher_that_lost_a_subscription_is_found_out(live: Live) -> None:
+def test_a_matcher_that_lost_a_subscription_is_found_out(live: LiveMatcher) -> None:
     expected = live.answers(W4.events)
     event = int(np.argmax(np.diff(expected.offsets)))
     lost = expected.of(event)[:1].tolist()

@@ -70,8 +70,8 @@ def test_nothing_is_found_where_nothing_was_measured() -> None:
     found = result()
     key = Key("load", "w4", 1_000, "columnar")
     assert found.find(key) is None
-    assert found.why_not(key) == "there is no such thing yet"
-    assert found.why_not(Key("bytes")) == "it was not asked for"
+    assert found.missing_reason(key) == "there is no such thing yet"
+    assert found.missing_reason(Key("bytes")) == "this run did not include it"
 
 
 def test_only_what_is_unavailable_is_noted() -> None:

@@ -1,4 +1,4 @@
-"""The grid: its cells, its floors, and one tiny run of it."""
+"""The grid: its cells, their targets, and one tiny run of it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_selection_has_every_shape_size_call_form_and_state() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "size", "harken", "holds"),
+    ("call", "size", "harken", "is_met"),
     [
         (1, 10, 41.0, True),
         (1, 10, 42.0, False),
@@ -47,10 +47,10 @@ def test_the_selection_has_every_shape_size_call_form_and_state() -> None:
         (10_000, 100, 1.6, False),
     ],
 )
-def test_the_floors(call: int, size: int, harken: float, holds: bool) -> None:
+def test_the_targets(call: int, size: int, harken: float, is_met: bool) -> None:
     cell = Cell("stock", size, "fresh", call, "dicts", "ids")
-    assert cell.holds(harken, 1.5) is holds
-    assert "closures" in cell.floor()
+    assert cell.meets_target(harken, 1.5) is is_met
+    assert "closures" in cell.target()
 
 
 @pytest.fixture(scope="module")

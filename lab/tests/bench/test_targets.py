@@ -59,7 +59,7 @@ def test_verdicts_go_by_the_median_and_tell_what_is_missing() -> None:
         "wanted": "≤ 40",
         "reached": None,
         "yes": False,
-        "reason": "it was not asked for",
+        "reason": "this run did not include it",
     }
 
 

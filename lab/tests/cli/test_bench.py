@@ -1,4 +1,4 @@
-"""`harken bench`: what it is told, what it writes, and what it holds against what."""
+"""`harken bench`: its options, its output, targets and comparisons."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ pytestmark = pytest.mark.seconds
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[BenchSettings]:
-    """What would have been measured, in place of measuring it."""
-    found: list[BenchSettings] = []
+def recorded(monkeypatch: pytest.MonkeyPatch) -> list[BenchSettings]:
+    """The settings of runs, which are recorded and not measured."""
+    settings_of_runs: list[BenchSettings] = []
 
     def measure(settings: BenchSettings, tell: whole.Tell, **given: object) -> BenchResult:
-        found.append(settings)
+        settings_of_runs.append(settings)
         tell("measuring")
         result = BenchResult(settings.to_dict(), {"cores": 2})
         for matcher, value in (("columnar", 2.0), ("counting_lists", 90.0)):
@@ -35,7 +35,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[BenchSettings]:
         return result
 
     monkeypatch.setattr(whole, "run", measure)
-    return found
+    return settings_of_runs
 
 
 def saved(path: Path, **values: float) -> Path:
@@ -46,15 +46,15 @@ def saved(path: Path, **values: float) -> Path:
     return path
 
 
-def test_the_defaults_are_those_of_the_settings(run: Run, asked: list[BenchSettings]) -> None:
+def test_the_defaults_are_those_of_the_settings(run: Run, recorded: list[BenchSettings]) -> None:
     assert run("bench").exit_code == 0
-    assert asked == [BenchSettings()]
+    assert recorded == [BenchSettings()]
 
 
-def test_options_reach_the_settings(run: Run, asked: list[BenchSettings]) -> None:
+def test_options_reach_the_settings(run: Run, recorded: list[BenchSettings]) -> None:
     options = "--workload stock --workload w4 --size 1000 --size 500 --size stock=5_000 --events 7 --rounds 3 --seed 9"
     assert run("bench", *options.split(), "--matcher", "columnar", "--engine-size", 5).exit_code == 0
-    (settings,) = asked
+    (settings,) = recorded
     assert settings == BenchSettings(
         workloads=("stock", "w4"),
         sizes=(500, 1_000),
@@ -67,19 +67,19 @@ def test_options_reach_the_settings(run: Run, asked: list[BenchSettings]) -> Non
     )
 
 
-def test_quick_can_be_narrowed(run: Run, asked: list[BenchSettings]) -> None:
+def test_quick_can_be_narrowed(run: Run, recorded: list[BenchSettings]) -> None:
     assert run("bench", "--quick", "--workload", "w4", "--size", 100).exit_code == 0
-    (settings,) = asked
+    (settings,) = recorded
     assert (settings.workloads, settings.sizes, settings.rounds) == (("w4",), (100,), 3)
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ("--workload w9", "there is no w9"),
         ("--workload text", "there is no text"),
         ("--grid --workload mixed", "there is no mixed"),
-        ("--grid --size many", "it is a number such as 100000, not many"),
+        ("--grid --size many", "write a number such as 100000, not many"),
         ("--matcher btree", "there is no btree"),
         ("--size many", "not many"),
         ("--size 0", "not 0"),
@@ -87,14 +87,14 @@ def test_quick_can_be_narrowed(run: Run, asked: list[BenchSettings]) -> None:
         ("--rounds 0", "--rounds"),
     ],
 )
-def test_wrong_usage(run: Run, asked: list[BenchSettings], options: str, told: str) -> None:
+def test_wrong_usage(run: Run, recorded: list[BenchSettings], options: str, message: str) -> None:
     result = run("bench", *options.split())
     assert result.exit_code == 2
-    assert told in result.stderr
-    assert not asked
+    assert message in result.stderr
+    assert not recorded
 
 
-def test_tables_and_files(run: Run, asked: list[BenchSettings], tmp_path: Path) -> None:
+def test_tables_and_files(run: Run, recorded: list[BenchSettings], tmp_path: Path) -> None:
     output, plots = tmp_path / "result.json", tmp_path / "plots"
     result = run("bench", "--output", output, "--plots", plots)
     assert result.exit_code == 0
@@ -105,10 +105,10 @@ def test_tables_and_files(run: Run, asked: list[BenchSettings], tmp_path: Path) 
     assert (plots / "matching_time.svg").exists()
     again = run("bench", "--show", output)
     assert again.stdout == result.stdout
-    assert len(asked) == 1
+    assert len(recorded) == 1
 
 
-def test_json(run: Run, asked: list[BenchSettings]) -> None:
+def test_json(run: Run, recorded: list[BenchSettings]) -> None:
     result = run("bench", "--json")
     figures = lines(result.stdout)
     assert [each["kind"] for each in figures] == ["figure"] * 3
@@ -117,12 +117,12 @@ def test_json(run: Run, asked: list[BenchSettings]) -> None:
 
 
 def test_an_output_that_cannot_be_written_is_told_before_measuring(
-    run: Run, asked: list[BenchSettings], tmp_path: Path
+    run: Run, recorded: list[BenchSettings], tmp_path: Path
 ) -> None:
     result = run("bench", "--output", tmp_path / "no" / "result.json")
     assert result.exit_code == 3
     assert "cannot be written" in result.stderr
-    assert not asked
+    assert not recorded
 
 
 def test_a_real_one(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,8 +132,7 @@ def test_a_real_one(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     result = run("bench", *given)
     assert result.exit_code == 0, result.stderr
     assert "not measured" in result.stdout
-    found = read_result(output)
-    assert found.find(Key("speedup", "stock", 200, "columnar")) is not None
+    assert read_result(output).find(Key("speedup", "stock", 200, "columnar")) is not None
 
 
 def test_a_run_that_is_stopped_leaves_what_was_measured(
@@ -184,7 +183,7 @@ def test_check_tells_the_gap(run: Run, tmp_path: Path) -> None:
     assert "≥ 20 25 yes" in text
     assert "≤ 6 9 no" in text
     assert "not measured no" in text
-    assert "it was not asked for" in text
+    assert "this run did not include it" in text
     assert "1 of " in result.stderr
 
 
@@ -228,9 +227,9 @@ def test_the_grid_is_measured_shown_and_judged(run: Run, tmp_path: Path) -> None
     given = ["--quick", "--rounds", 1, "--workload", "stock", "--size", 20]
     result = run("bench", "--grid", *given, "--output", output, "--plots", plots)
     assert result.exit_code in (0, 1)
-    for text in ("Harken / closures", "Harken / scan", "expected / seen", "100 dicts", "stock"):
+    for text in ("Harken / closures", "Harken / scan", "expected / measured", "100 dicts", "stock"):
         assert text in result.stdout, text
-    assert "of 5 cells hold their floor" in result.stderr
+    assert "of 5 cases" in result.stderr
     assert sorted(path.name for path in plots.iterdir()) == ["grid.png", "grid.svg"]
     again = run("bench", "--grid", "--show", output, "--json")
     assert (again.exit_code, len(lines(again.stdout))) == (result.exit_code, 5)

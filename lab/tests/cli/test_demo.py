@@ -23,7 +23,7 @@ from harken_lab.demo.layouts import LAYOUTS, as_sentences, reached
 from harken_lab.demo.outcome import DemoOutcome, gather
 from harken_lab.demo.page import page
 from harken_lab.demo.plots import Bar, bars, day, doubling, heat, nice
-from harken_lab.demo.timeline import INDEX, MATCH, NOTIFY, REFUSE, STEPS
+from harken_lab.demo.timeline import INDEX, LETTERS, MATCH, NOTIFY, STEPS
 from unit.cli.conftest import PROGRAM, Run, lines
 
 pytestmark = pytest.mark.processes
@@ -54,7 +54,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
 
 
 @pytest.fixture(scope="module")
-def findings(ran: Ran) -> DemoOutcome:
+def outcome(ran: Ran) -> DemoOutcome:
     return gather(ran.folder)
 
 
@@ -136,68 +136,68 @@ def test_spark_leaves_nothing_in_the_working_folder(ran: Ran) -> None:
 # What the report is made of
 
 
-def test_every_event_is_accounted_for(findings: DemoOutcome) -> None:
-    refused = sum(findings.metrics["dead_letters"].values())
-    assert findings.matched == findings.events - refused - findings.metrics["duplicates"]
-    assert sum(findings.events_by_minute) == sum(findings.events_by_category.values()) == findings.matched
-    assert sum(findings.letters_by_reason.values()) == refused
+def test_every_event_is_accounted_for(outcome: DemoOutcome) -> None:
+    rejected = sum(outcome.metrics["dead_letters"].values())
+    assert outcome.matched == outcome.events - rejected - outcome.metrics["duplicates"]
+    assert sum(outcome.events_by_minute) == sum(outcome.events_by_category.values()) == outcome.matched
+    assert sum(outcome.letters_by_reason.values()) == rejected
 
 
-def test_the_pairs_of_the_report_add_up(findings: DemoOutcome, report: Page) -> None:
-    left_out = findings.refused + findings.duplicates
-    assert 0 < findings.refused < left_out
-    assert findings.matched == findings.events - left_out
-    assert findings.pairs == findings.matched * findings.subscriptions
+def test_the_pairs_of_the_report_add_up(outcome: DemoOutcome, report: Page) -> None:
+    left_out = outcome.rejected + outcome.duplicates
+    assert 0 < outcome.rejected < left_out
+    assert outcome.matched == outcome.events - left_out
+    assert outcome.pairs == outcome.matched * outcome.subscriptions
     for told in (
-        f"{findings.events:,} events came in. {findings.refused:,} were refused",
-        f"{findings.duplicates:,} were duplicates of earlier ones, and the other {findings.matched:,} were matched",
-        f"{findings.matched:,} × {findings.subscriptions:,} = {findings.pairs:,} pairs",
+        f"{outcome.events:,} events came in. {outcome.rejected:,} were rejected",
+        f"{outcome.duplicates:,} were duplicates of earlier ones, and the other {outcome.matched:,} were matched",
+        f"{outcome.matched:,} × {outcome.subscriptions:,} = {outcome.pairs:,} pairs",
     ):
         assert told in report.text
 
 
-def test_every_notification_is_in_every_plot(ran: Ran, findings: DemoOutcome) -> None:
+def test_every_notification_is_in_every_plot(ran: Ran, outcome: DemoOutcome) -> None:
     count = pq.read_table(ran.folder.notifications).num_rows
-    assert findings.notifications == count
-    assert sum(findings.notifications_by_minute) == count
-    assert sum(findings.notifications_by_category.values()) == count
-    assert sum(map(sum, findings.by_area_and_hour.values())) == count
-    assert sum(told for _, told in findings.by_kind.values()) == count
-    for histogram in (findings.matches_of_events, findings.told_of_subscriptions):
+    assert outcome.notifications == count
+    assert sum(outcome.notifications_by_minute) == count
+    assert sum(outcome.notifications_by_category.values()) == count
+    assert sum(map(sum, outcome.by_area_and_hour.values())) == count
+    assert sum(told for _, told in outcome.by_kind.values()) == count
+    for histogram in (outcome.matches_of_events, outcome.notifications_of_subscriptions):
         assert sum(number * many for number, many in enumerate(histogram)) == count
-    assert sum(findings.told_of_subscriptions) == SUBSCRIPTIONS
+    assert sum(outcome.notifications_of_subscriptions) == SUBSCRIPTIONS
 
 
-def test_the_busiest_are_those_with_most_notifications(ran: Ran, findings: DemoOutcome) -> None:
+def test_the_busiest_are_those_with_most_notifications(ran: Ran, outcome: DemoOutcome) -> None:
     told = pq.read_table(ran.folder.notifications, columns=["subscription_id"])["subscription_id"]
     counts = {each["values"]: each["counts"] for each in pc.value_counts(told).to_pylist()}
-    assert findings.busiest[0].count == max(counts.values())
-    assert all(counts[busy.id] == busy.count for busy in findings.busiest)
-    assert len({busy.where for busy in findings.busiest}) == len(findings.busiest)
+    assert outcome.busiest[0].count == max(counts.values())
+    assert all(counts[busy.id] == busy.count for busy in outcome.busiest)
+    assert len({busy.where for busy in outcome.busiest}) == len(outcome.busiest)
 
 
-def test_the_reference_agrees(findings: DemoOutcome) -> None:
-    assert findings.judged.told >= 500
-    assert findings.judged.untold >= 500
-    assert findings.judged.otherwise == 0
+def test_the_reference_agrees(outcome: DemoOutcome) -> None:
+    assert outcome.reference_check.notifications >= 500
+    assert outcome.reference_check.pairs >= 500
+    assert outcome.reference_check.disagreements == 0
 
 
-def test_a_hit_and_a_near_miss_are_explained(findings: DemoOutcome) -> None:
-    assert findings.hit is not None
-    assert findings.hit.explanation.matched
-    assert findings.near_miss is not None
-    truths = [part.truth for part in findings.near_miss.explanation.tree.parts]
-    assert not findings.near_miss.explanation.matched
+def test_a_hit_and_a_near_miss_are_explained(outcome: DemoOutcome) -> None:
+    assert outcome.hit is not None
+    assert outcome.hit.explanation.matched
+    assert outcome.near_miss is not None
+    truths = [part.truth for part in outcome.near_miss.explanation.tree.parts]
+    assert not outcome.near_miss.explanation.matched
     assert 0 < truths.count(True) < len(truths)
 
 
-def test_the_time_is_spark_s_own(findings: DemoOutcome) -> None:
-    names = {step.name for step in findings.steps}
-    assert {MATCH, NOTIFY, REFUSE} <= names <= set(STEPS)
+def test_the_time_is_spark_s_own(outcome: DemoOutcome) -> None:
+    names = {step.name for step in outcome.steps}
+    assert {MATCH, NOTIFY, LETTERS} <= names <= set(STEPS)
     assert INDEX not in names, "few subscriptions are indexed without Spark"
-    assert all(findings.start - 1 <= step.start <= step.end for step in findings.steps)
-    assert sum(step.seconds for step in findings.steps) <= findings.metrics["seconds"] + 1
-    assert all(step.tasks > 0 for step in findings.steps if step.name == MATCH)
+    assert all(outcome.start - 1 <= step.start <= step.end for step in outcome.steps)
+    assert sum(step.seconds for step in outcome.steps) <= outcome.metrics["seconds"] + 1
+    assert all(step.tasks > 0 for step in outcome.steps if step.name == MATCH)
 
 
 # The report
@@ -223,12 +223,12 @@ def test_the_report_needs_nothing_else(ran: Ran, report: Page) -> None:
     assert str(ran.folder.path) not in text
 
 
-def test_the_report_shows_the_numbers_of_the_files(ran: Ran, report: Page, findings: DemoOutcome) -> None:
+def test_the_report_shows_the_numbers_of_the_files(ran: Ran, report: Page, outcome: DemoOutcome) -> None:
     count = pq.read_table(ran.folder.notifications).num_rows
-    for number in (ran.told["events"], SUBSCRIPTIONS, count, findings.owners, findings.pairs):
+    for number in (ran.told["events"], SUBSCRIPTIONS, count, outcome.owners, outcome.pairs):
         assert f"{number:,}" in report.text
-    assert findings.busiest[0].where in report.text
-    assert findings.busiest[0].owner in report.text
+    assert outcome.busiest[0].where in report.text
+    assert outcome.busiest[0].owner in report.text
     assert f"{ran.told['seconds_of_pipeline']:.1f}" in report.text
     assert "It agreed with all of them" in report.text
 
@@ -240,8 +240,8 @@ def test_numbers_have_one_format(report: Page) -> None:
     assert {len(digits) for digits in re.findall(r"\d\.(\d+) (?:s|µs|ns|MB)\b", told)} == {1}
 
 
-def test_the_plan_is_told_in_words(report: Page, findings: DemoOutcome) -> None:
-    groups = [group for layer in findings.plan["layers"] for group in layer["groups"]]
+def test_the_plan_is_told_in_words(report: Page, outcome: DemoOutcome) -> None:
+    groups = [group for layer in outcome.plan["layers"] for group in layer["groups"]]
     first = max(groups, key=lambda group: group["rows"])
     assert f"The first row says: {as_sentences(first)}" in report.text
     shown = sorted(groups, key=lambda group: -group["rows"])[:12]
@@ -286,9 +286,9 @@ def test_the_report_works_in_light_and_dark_and_on_a_phone(ran: Ran) -> None:
     assert "max-width: 560px" in text
 
 
-def test_the_report_is_the_same_again(ran: Ran, findings: DemoOutcome) -> None:
+def test_the_report_is_the_same_again(ran: Ran, outcome: DemoOutcome) -> None:
     command = f"harken demo --events {EVENTS} --subscriptions {SUBSCRIPTIONS} --seed 1"
-    assert page(findings, command) == ran.folder.report.read_text("utf-8")
+    assert page(outcome, command) == ran.folder.report.read_text("utf-8")
 
 
 # The folder

@@ -1,4 +1,4 @@
-"""`harken experiment`: what it is told, what it runs, shows, writes and draws."""
+"""`harken experiment`: its options, and what it runs, shows, writes and draws."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ ENTRANTS = (("columnar", 2.0), ("scan", 90.0))
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, int]]:
-    """What would have been run, in place of running it."""
-    found: list[tuple[str, str, int]] = []
+def recorded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, int]]:
+    """The runs, which are recorded and not measured."""
+    runs: list[tuple[str, str, int]] = []
 
     def measure(self: Experiment, scale: str, seed: int, tell: Tell, **parameters: Any) -> ExperimentResult:
-        found.append((self.name, scale, seed))
+        runs.append((self.name, scale, seed))
         tell("measuring")
         rows = [
             {
@@ -41,7 +41,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, int]]:
         return ExperimentResult(self.name, self.title, self.paper, scale, seed, {}, {}, rows, findings)
 
     monkeypatch.setattr(Experiment, "run", measure)
-    return found
+    return runs
 
 
 def test_list(run: Run) -> None:
@@ -53,10 +53,10 @@ def test_list(run: Run) -> None:
     assert set(found[0]["scales"]) == {"smoke", "laptop", "full"}
 
 
-def test_one_is_run_and_shown(run: Run, asked: list[tuple[str, str, int]]) -> None:
+def test_one_is_run_and_shown(run: Run, recorded: list[tuple[str, str, int]]) -> None:
     result = run("experiment", "topss-tables", "--seed", 9)
     assert result.exit_code == 0, result.stderr
-    assert asked == [("topss-tables", "laptop", 9)]
+    assert recorded == [("topss-tables", "laptop", 9)]
     assert "measuring" in result.stderr
     text = " ".join(result.stdout.split())
     assert "columnar 2 scan 90 gough refused" in text
@@ -66,31 +66,33 @@ def test_one_is_run_and_shown(run: Run, asked: list[tuple[str, str, int]]) -> No
     assert "paper: 3 times here: 2 times why: so" in text
 
 
-def test_all_are_written_into_a_folder(run: Run, asked: list[tuple[str, str, int]], tmp_path: Path) -> None:
+def test_all_are_written_into_a_folder(run: Run, recorded: list[tuple[str, str, int]], tmp_path: Path) -> None:
     folder = tmp_path / "new" / "results"
     assert run("experiment", "all", "--scale", "smoke", "--output", folder).exit_code == 0
-    assert [name for name, _, _ in asked] == list(EXPERIMENTS)
+    assert [name for name, _, _ in recorded] == list(EXPERIMENTS)
     assert sorted(path.stem for path in folder.iterdir()) == sorted(EXPERIMENTS)
     assert json.loads((folder / "overview.json").read_text(encoding="utf-8"))["scale"] == "smoke"
 
 
-def test_one_is_written_to_a_file_or_into_a_folder(run: Run, asked: list[tuple[str, str, int]], tmp_path: Path) -> None:
+def test_one_is_written_to_a_file_or_into_a_folder(
+    run: Run, recorded: list[tuple[str, str, int]], tmp_path: Path
+) -> None:
     assert run("experiment", "overview", "--output", tmp_path / "o.json").exit_code == 0
     assert run("experiment", "overview", "--output", tmp_path).exit_code == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["o.json", "overview.json"]
 
 
-def test_what_was_written_is_shown_and_drawn(run: Run, asked: list[tuple[str, str, int]], tmp_path: Path) -> None:
+def test_what_was_written_is_shown_and_drawn(run: Run, recorded: list[tuple[str, str, int]], tmp_path: Path) -> None:
     first = run("experiment", "le-subscribe-equality", "--output", tmp_path / "r.json")
     again = run("experiment", "--show", tmp_path / "r.json", "--plots", tmp_path / "plots")
     assert again.exit_code == 0, again.stderr
     assert again.stdout == first.stdout
-    assert len(asked) == 1
+    assert len(recorded) == 1
     assert (tmp_path / "plots" / "le-subscribe-equality_time.svg").exists()
-    assert "drawn: " in again.stderr
+    assert "plots: " in again.stderr
 
 
-def test_json(run: Run, asked: list[tuple[str, str, int]]) -> None:
+def test_json(run: Run, recorded: list[tuple[str, str, int]]) -> None:
     result = run("experiment", "gryphon-tree", "--json")
     found = lines(result.stdout)
     assert [each["kind"] for each in found] == ["row"] * 3 + ["finding"] * 3
@@ -100,30 +102,30 @@ def test_json(run: Run, asked: list[tuple[str, str, int]]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
-        ("", "a name is missing"),
+        ("", "name an experiment: "),
         ("topss", "there is no topss"),
         ("overview --scale huge", "there is no huge"),
         ("overview --seed -1", "--seed"),
     ],
 )
-def test_wrong_usage(run: Run, asked: list[tuple[str, str, int]], options: str, told: str) -> None:
+def test_wrong_usage(run: Run, recorded: list[tuple[str, str, int]], options: str, message: str) -> None:
     result = run("experiment", *options.split())
     assert result.exit_code == 2
-    assert told in result.stderr
-    assert not asked
+    assert message in result.stderr
+    assert not recorded
 
 
 def test_an_output_that_cannot_be_written_is_told_before_measuring(
-    run: Run, asked: list[tuple[str, str, int]], tmp_path: Path
+    run: Run, recorded: list[tuple[str, str, int]], tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()
     for name, output in (("overview", tmp_path / "no" / "r.json"), ("all", tmp_path / "file" / "results")):
         result = run("experiment", name, "--output", output)
         assert result.exit_code == 3
         assert "cannot be written" in result.stderr
-    assert not asked
+    assert not recorded
 
 
 def test_a_missing_file(run: Run) -> None:

@@ -115,17 +115,17 @@ def test_what_fails_leaves_the_old_files(run: Run, tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["w4x", "--to", "x"], "there is no workload `w4x`; did you mean `w4`"),
         (
             ["text", "--to", "x", "--predicates", "--format", "arrow"],
-            "no list of predicates can say the subscriptions of text",
+            "the subscriptions of text cannot be written as lists of predicates",
         ),
-        (["--to", "x"], "name a workload, or ask for them with --list"),
-        (["w4"], "name the folder that the files go to"),
-        (["w4", "--to", "x", "--format", "csv"], "it is one of jsonl, parquet, arrow, not csv"),
-        (["w4", "--to", "x", "--predicates"], "they go with --format parquet or arrow"),
+        (["--to", "x"], "name a workload; --list shows them"),
+        (["w4"], "name a folder for the files"),
+        (["w4", "--to", "x", "--format", "csv"], "choose one of jsonl, parquet, arrow, not csv"),
+        (["w4", "--to", "x", "--predicates"], "lists of predicates need --format parquet or arrow"),
         (["w4", "--to", "x", "--set", "carried"], "write NAME=VALUE, not carried"),
         (["w4", "--to", "x", "--set", "carried=ten"], "ten is not JSON"),
         (["w4", "--to", "x", "--set", "carrried=1"], "there is no parameter `carrried`; did you mean `carried`?"),
@@ -134,12 +134,12 @@ def test_what_fails_leaves_the_old_files(run: Run, tmp_path: Path, monkeypatch: 
     ],
 )
 def test_wrong_usage(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], told: str
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     result = run("generate", *arguments)
     assert result.exit_code == 2
-    assert told in " ".join(result.stderr.split())
+    assert message in " ".join(result.stderr.split())
     assert list(tmp_path.iterdir()) == []
 
 

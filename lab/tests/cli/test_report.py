@@ -1,4 +1,4 @@
-"""`harken report`: what it is told, what it runs and keeps, what it writes, and its exit codes."""
+"""`harken report`: its options, the experiments that it runs and keeps, its files, and its exit codes."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ ENVIRONMENT = {"processor": "abacus", "cores": 2, "memory_gib": 4.0, "python": "
 RESULTS = Path(__file__).parents[3] / "benchmarks" / "results" / "experiments"
 
 
-class Asked:
-    """What was run, in place of running it."""
+class RecordedRuns:
+    """Records experiments in place of running them."""
 
     def __init__(self) -> None:
         self.runs: list[tuple[str, str, int]] = []
@@ -37,25 +37,25 @@ class Asked:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
-    found = Asked()
+def recorded(monkeypatch: pytest.MonkeyPatch) -> RecordedRuns:
+    recorded = RecordedRuns()
 
     def run(self: Experiment, scale: str, seed: int, tell: Tell, **parameters: Any) -> ExperimentResult:
-        return found.measure(self, scale, seed, tell)
+        return recorded.measure(self, scale, seed, tell)
 
     monkeypatch.setattr(Experiment, "run", run)
     few = {name: EXPERIMENTS[name] for name in ("topss-counting", "le-subscribe-sizes", "overlap-optimum")}
     for module in ("measuring", "sections"):
         monkeypatch.setattr(f"harken_lab.report.{module}.EXPERIMENTS", few)
-    return found
+    return recorded
 
 
-def test_experiments_are_run_and_the_pages_written(run: Run, asked: Asked, tmp_path: Path) -> None:
+def test_experiments_are_run_and_the_pages_written(run: Run, recorded: RecordedRuns, tmp_path: Path) -> None:
     folder = tmp_path / "new" / "report"
     result = run("report", "--seed", 3, "--output", folder)
     assert result.exit_code == 0, result.stderr
-    assert [name for name, *_ in asked.runs] == ["topss-counting", "le-subscribe-sizes", "overlap-optimum"]
-    assert {(scale, seed) for _, scale, seed in asked.runs} == {("laptop", 3)}
+    assert [name for name, *_ in recorded.runs] == ["topss-counting", "le-subscribe-sizes", "overlap-optimum"]
+    assert {(scale, seed) for _, scale, seed in recorded.runs} == {("laptop", 3)}
     assert sorted(path.name for path in folder.iterdir()) == ["report", "report.html", "report.md", "results"]
     assert (folder / "report" / "topss-counting_time.svg").exists()
     assert "experiment 2 of 3: le-subscribe-sizes" in result.stderr
@@ -64,33 +64,33 @@ def test_experiments_are_run_and_the_pages_written(run: Run, asked: Asked, tmp_p
     assert f"harken report --seed 3 --output {folder}" in (folder / "report.md").read_text(encoding="utf-8")
 
 
-def test_a_stopped_run_goes_on(run: Run, asked: Asked, tmp_path: Path) -> None:
-    asked.stop_at = "le-subscribe-sizes"
+def test_a_stopped_run_goes_on(run: Run, recorded: RecordedRuns, tmp_path: Path) -> None:
+    recorded.stop_at = "le-subscribe-sizes"
     result = run("report", "--output", tmp_path)
     assert result.exit_code == 130
     assert not (tmp_path / "report.html").exists()
-    asked.stop_at, asked.runs = "", []
+    recorded.stop_at, recorded.runs = "", []
     result = run("report", "--output", tmp_path)
     assert result.exit_code == 0
-    assert [name for name, *_ in asked.runs] == ["le-subscribe-sizes", "overlap-optimum"]
+    assert [name for name, *_ in recorded.runs] == ["le-subscribe-sizes", "overlap-optimum"]
     assert "1 of 3 experiments are measured already: topss-counting" in result.stderr
-    asked.runs = []
+    recorded.runs = []
     assert run("report", "--output", tmp_path).exit_code == 0
-    assert asked.runs == []
+    assert recorded.runs == []
     assert run("report", "--output", tmp_path, "--fresh").exit_code == 0
-    assert len(asked.runs) == 3
+    assert len(recorded.runs) == 3
 
 
-def test_one_that_fails_is_told_on_the_page(run: Run, asked: Asked, tmp_path: Path) -> None:
-    asked.stop_at, asked.error = "topss-counting", CapabilityError("there is no abacus")
+def test_one_that_fails_is_told_on_the_page(run: Run, recorded: RecordedRuns, tmp_path: Path) -> None:
+    recorded.stop_at, recorded.error = "topss-counting", CapabilityError("there is no abacus")
     result = run("report", "--output", tmp_path)
     assert result.exit_code == 1
     assert "topss-counting could not be measured: there is no abacus" in result.stdout
     assert "there is no abacus" in (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert len(asked.runs) == 3
+    assert len(recorded.runs) == 3
 
 
-def test_json(run: Run, asked: Asked, tmp_path: Path) -> None:
+def test_json(run: Run, recorded: RecordedRuns, tmp_path: Path) -> None:
     result = run("report", "--output", tmp_path, "--json")
     *items, last = lines(result.stdout)
     assert [each["item"] for each in items] == [item.label for item in all_items()]
@@ -102,16 +102,16 @@ def test_json(run: Run, asked: Asked, tmp_path: Path) -> None:
 
 
 @pytest.mark.seconds
-def test_results_that_are_there_are_taken_without_measuring(run: Run, asked: Asked, tmp_path: Path) -> None:
+def test_results_that_are_there_are_taken_without_measuring(run: Run, recorded: RecordedRuns, tmp_path: Path) -> None:
     result = run("report", "--from", RESULTS, "--benchmarks", RESULTS.parent, "--output", tmp_path)
     assert result.exit_code == 0, result.stderr
-    assert asked.runs == []
+    assert recorded.runs == []
     assert not (tmp_path / "results").exists()
     assert "benchmark-user" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ("--scale huge", "there is no huge"),
         ("--seed -1", "--seed"),
@@ -121,24 +121,26 @@ def test_results_that_are_there_are_taken_without_measuring(run: Run, asked: Ask
         ("everything", "unexpected extra argument"),
     ],
 )
-def test_wrong_usage(run: Run, asked: Asked, options: str, told: str) -> None:
+def test_wrong_usage(run: Run, recorded: RecordedRuns, options: str, message: str) -> None:
     result = run("report", *options.split())
     assert result.exit_code == 2
-    assert told in result.stderr
-    assert asked.runs == []
+    assert message in result.stderr
+    assert recorded.runs == []
 
 
-def test_folders_that_cannot_be_used_are_told_before_measuring(run: Run, asked: Asked, tmp_path: Path) -> None:
+def test_folders_that_cannot_be_used_are_told_before_measuring(
+    run: Run, recorded: RecordedRuns, tmp_path: Path
+) -> None:
     (tmp_path / "file").touch()
-    for options, told in (
+    for options, message in (
         (("--output", tmp_path / "file"), "cannot be written to"),
         (("--from", tmp_path), "has no results of experiments"),
         (("--benchmarks", tmp_path / "nowhere"), "is not a folder"),
     ):
         result = run("report", *options)
         assert result.exit_code == 3
-        assert told in result.stderr
-    assert asked.runs == []
+        assert message in result.stderr
+    assert recorded.runs == []
 
 
 def test_help_fits_80_columns_and_has_an_example(run: Run) -> None:

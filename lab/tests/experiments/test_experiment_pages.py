@@ -9,7 +9,7 @@ import pytest
 from harken.errors import CapabilityError
 from harken.matchers.algorithm_registry import ALGORITHMS
 from harken_lab.experiments.definition import ExperimentResult
-from harken_lab.experiments.experiment_pages import main, written
+from harken_lab.experiments.experiment_pages import main, updated_page
 from harken_lab.experiments.findings import Finding
 
 ROOT = Path(__file__).parents[3]
@@ -22,7 +22,7 @@ def test_the_committed_pages_are_up_to_date(name: str) -> None:
     """Otherwise run harken_lab.experiments.experiment_pages, as its docstring says."""
     text = (ROOT / "docs" / name).read_text(encoding="utf-8")
     assert "<!-- generated: " in text
-    assert written(text, RESULTS) == text
+    assert updated_page(text, RESULTS) == text
 
 
 def test_every_algorithm_has_its_section() -> None:
@@ -35,23 +35,23 @@ def part(name: str) -> str:
 
 
 def test_only_what_is_between_the_marks_is_written(tmp_path: Path) -> None:
-    text = written(part("capabilities"), tmp_path)
+    text = updated_page(part("capabilities"), tmp_path)
     assert text.startswith("before\n<!-- generated: capabilities -->\n")
     assert text.endswith("<!-- end -->\nafter\n")
     assert "old" not in text
     assert "| `columnar` (the default) |" in text
     assert all(f"`{name}`" in text for name in ALGORITHMS)
-    assert written(text, tmp_path) == text
+    assert updated_page(text, tmp_path) == text
 
 
 def test_without_results_the_page_says_how_to_get_them(tmp_path: Path) -> None:
-    assert "harken experiment overview" in written(part("measured"), tmp_path)
-    assert "harken experiment all" in written(part("findings"), tmp_path)
+    assert "harken experiment overview" in updated_page(part("measured"), tmp_path)
+    assert "harken experiment all" in updated_page(part("findings"), tmp_path)
 
 
 def test_unknown_parts_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CapabilityError, match="no part `colours`"):
-        written(part("colours"), tmp_path)
+        updated_page(part("colours"), tmp_path)
 
 
 def test_measurements_and_findings(tmp_path: Path) -> None:

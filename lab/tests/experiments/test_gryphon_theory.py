@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from harken_lab.experiments.gryphon_tree import bound, chance_of_match, decline_for, share_saved
-from harken_lab.harness.verified_answers import every_true
+from harken_lab.harness.verified_answers import true_subscriptions
 from harken_lab.workloads import generate
 from harken_lab.workloads.gryphon import Gryphon
 
@@ -37,5 +37,5 @@ def test_more_subscriptions_have_more_tests() -> None:
 
 def test_the_workload_does_as_expected() -> None:
     workload = generate("gryphon", 20_000, 200, 3, decline=decline_for(20_000, 10))
-    found = np.mean([len(every_true(workload, event)) for event in range(200)])
+    found = np.mean([len(true_subscriptions(workload, event)) for event in range(200)])
     assert 7 < found < 14

@@ -11,7 +11,7 @@ import pytest
 from harken_lab.experiments import overlap_assumptions, overlap_choosing, overlap_optimum, overlap_orders
 from harken_lab.experiments.figure_rows import Row, WorkloadRows
 from harken_lab.experiments.least_evaluations import certificate, least, optimum, packed, touched
-from harken_lab.experiments.ordered import ORDERS, Ordered, drawings, events_of, ratios
+from harken_lab.experiments.ordered import ORDERS, GraphRunner, drawings, events_of, ratios
 from harken_lab.experiments.running import PACES, Run
 from harken_lab.harness.result_files import WrongAnswerError
 from harken_lab.workloads.overlap import Overlap, Overlapping
@@ -51,12 +51,12 @@ def test_the_certificate_by_hand() -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_nobody_does_with_less_than_the_bound(seed: int) -> None:
     made = small(seed)
-    ordered = Ordered(made, made.holding)
+    runner = GraphRunner(made, made.holding)
     for each in product((0, 1), repeat=6):
         outcomes = np.array(each, np.uint8)
         fewest = certificate(made, outcomes)
         assert least(made, outcomes) <= fewest + 1e-9
-        assert all(fewest <= ordered.run(outcomes, order).evaluated for order in ORDERS)
+        assert all(fewest <= runner.run(outcomes, order).evaluated for order in ORDERS)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -71,7 +71,7 @@ def test_no_order_beats_the_optimum(seed: int) -> None:
 def test_the_bound_is_near_on_many_subscriptions() -> None:
     made = Overlap(predicates=400).draw(1_000, np.random.default_rng(3))
     for outcomes in events_of(made, 3, 3):
-        bound, adaptive = least(made, outcomes), Ordered(made, made.holding).run(outcomes, "adaptive").evaluated
+        bound, adaptive = least(made, outcomes), GraphRunner(made, made.holding).run(outcomes, "adaptive").evaluated
         assert 0.6 * adaptive < bound <= adaptive
 
 
@@ -92,32 +92,32 @@ def test_how_far_popular_predicates_reach() -> None:
 
 def test_wrong_answers_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     made = small()
-    ordered = Ordered(made, made.holding)
+    runner = GraphRunner(made, made.holding)
     outcomes = np.ones(6, np.uint8)
-    ordered.verify(outcomes)
-    monkeypatch.setattr(Ordered, "found", lambda self: np.array([0]))
-    with pytest.raises(WrongAnswerError, match="naive does not find what matches"):
-        ordered.verify(outcomes)
+    runner.verify(outcomes)
+    monkeypatch.setattr(GraphRunner, "matches", lambda self: np.array([0]))
+    with pytest.raises(WrongAnswerError, match="naive finds other subscriptions than those that match"):
+        runner.verify(outcomes)
 
 
 def test_learning_changes_what_is_known() -> None:
     ((seed, made),) = drawings(Overlap(predicates=50), 100, 7, 1)
-    ordered = Ordered(made)
-    assert set(ordered.graph.holding()) == {0.5}
+    runner = GraphRunner(made)
+    assert set(runner.graph.holding()) == {0.5}
     for outcomes in events_of(made, seed, 200):
-        ordered.run(outcomes, "naive")
-    ordered.learn()
-    tried = ordered.graph.outcomes()[0] > 100
+        runner.run(outcomes, "naive")
+    runner.learn()
+    tried = runner.graph.outcomes()[0] > 100
     assert tried.any()
-    assert ordered.graph.holding()[tried] == pytest.approx(made.holding[tried], abs=0.2)
+    assert runner.graph.holding()[tried] == pytest.approx(made.holding[tried], abs=0.2)
 
 
 def test_one_by_one_evaluates_the_same() -> None:
     ((seed, made),) = drawings(Overlap(predicates=50), 100, 7, 1)
-    ordered, events = Ordered(made, made.holding), events_of(made, seed, 3)
+    runner, events = GraphRunner(made, made.holding), events_of(made, seed, 3)
     for order in ORDERS:
-        expected = sum(ordered.run(each, order).evaluated for each in events)
-        assert overlap_choosing.one_by_one(ordered, events, order) == expected
+        expected = sum(runner.run(each, order).evaluated for each in events)
+        assert overlap_choosing.one_by_one(runner, events, order) == expected
 
 
 def test_points_are_those_of_the_paper() -> None:

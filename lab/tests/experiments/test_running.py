@@ -10,7 +10,7 @@ import pytest
 from harken.limits import Limits
 from harken_lab.experiments.changing import measure_changes, one_row_each
 from harken_lab.experiments.running import PACES, Run
-from harken_lab.harness.contestants import Contestant, Filled, entries_of
+from harken_lab.harness.contestants import Contestant, FilledMatcher, entries_of
 from harken_lab.harness.result_files import WrongAnswerError
 from harken_lab.harness.verified_answers import Numbers, Offsets, verify
 
@@ -58,7 +58,7 @@ def test_who_stops_at_a_limit_is_not_tried_again() -> None:
     )
     assert first["limit"] == "max_matrix_bytes"
     assert first["refused"].startswith("stopped at max_matrix_bytes: ")
-    assert "it is not tried any more: with 2,000 subscriptions it stopped at max_matrix_bytes" in second["refused"]
+    assert "it is skipped: with 2,000 subscriptions it stopped at max_matrix_bytes" in second["refused"]
 
 
 def test_who_is_slow_is_left_out_of_larger_sizes() -> None:
@@ -76,17 +76,17 @@ def test_one_by_one_has_an_end() -> None:
     run = run_with()
     run.pace = replace(SMOKE, one_by_one=10)
     (row,) = run.compare(run.draw("w4", 20), [Contestant.of("naive")])
-    assert "gets 10 at most" in row["refused"]
+    assert "at most 10 subscriptions" in row["refused"]
 
 
-class Wrong(Filled):
+class Wrong(FilledMatcher):
     """Says that another contestant's first event matches nothing."""
 
-    def __init__(self, right: Filled) -> None:
+    def __init__(self, right: FilledMatcher) -> None:
         self._right, self.events = right, right.events
 
-    def found(self) -> tuple[Offsets, Numbers]:
-        offsets, numbers = self._right.found()
+    def matches(self) -> tuple[Offsets, Numbers]:
+        offsets, numbers = self._right.matches()
         gone = offsets[1]
         return np.maximum(offsets - gone, 0), numbers[gone:]
 

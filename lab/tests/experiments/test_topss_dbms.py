@@ -10,7 +10,16 @@ import pytest
 from harken_lab.experiments import find_experiment, topss_dbms
 from harken_lab.experiments.figure_rows import Row, WorkloadRows
 from harken_lab.experiments.findings import Finding
-from harken_lab.experiments.topss_dbms import ANCHORED, BITS, ENGINES, GROUPING, LISTS, SEQUENTIAL, judge, named
+from harken_lab.experiments.topss_dbms import (
+    ANCHORED,
+    BITS,
+    ENGINES,
+    GROUPING,
+    LISTS,
+    SEQUENTIAL,
+    contestant_name,
+    judge,
+)
 from harken_lab.harness.postgres_server import running_postgres
 from harken_lab.harness.result_files import Unavailable
 
@@ -28,7 +37,7 @@ def test_without_a_server_its_rows_say_why(monkeypatch: pytest.MonkeyPatch) -> N
     result = find_experiment("topss-dbms").run("smoke", 0, lambda _: None, sizes=[200], events=4)
     refused = [row for row in result.rows if "refused" in row]
     assert [row["entrant"] for row in refused] == [
-        named(each, "PostgreSQL") for each in (SEQUENTIAL, GROUPING, ANCHORED)
+        contestant_name(each, "PostgreSQL") for each in (SEQUENTIAL, GROUPING, ANCHORED)
     ]
     assert all(REASON in row["refused"] for row in refused)
     measured = [row for row in result.rows if "refused" not in row]
@@ -71,7 +80,7 @@ def rows(times: float, loading: float, size: float, growth: float = 1.0) -> Work
                 "bytes": in_memory["bytes"] * size,
             }
             for algorithm, factor in ((SEQUENTIAL, 2.0), (GROUPING, 1.0), (ANCHORED, 0.1)):
-                entrant = named(algorithm, engine)
+                entrant = contestant_name(algorithm, engine)
                 slowed = {**figures, "us_per_event": figures["us_per_event"] * factor}
                 found.append({"subscriptions": place, "entrant": entrant} | slowed)
     return WorkloadRows(found)

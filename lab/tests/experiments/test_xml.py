@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harken_lab.experiments import xml_nasa, xml_stock
-from harken_lab.experiments.documents import filled, model_of, streams, verify_documents
+from harken_lab.experiments.documents import filled_engine, model_of, streams, verify_documents
 from harken_lab.experiments.figure_rows import Row, WorkloadRows
 from harken_lab.harness.result_files import WrongAnswerError
 from harken_lab.workloads import generate
@@ -26,25 +26,25 @@ def test_subscriptions_are_loaded_a_chunk_at_a_time(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("harken_lab.experiments.documents._CHUNK", 40)
     texts = list(nasa().texts(100, streams(3)[0]))
     told: list[str] = []
-    engine, seconds = filled(texts, told.append)
+    engine, seconds = filled_engine(texts, told.append)
     assert [each.where for each in engine] == texts == generate("nasa", 100, 0, 3, documents="records").written
     assert told == [f"{count} subscriptions loaded" for count in (40, 80, 100)]
     assert seconds > 0
 
 
 def test_what_is_refused_ends_the_run() -> None:
-    with pytest.raises(WrongAnswerError, match="a subscription was refused"):
-        filled(["/a[1]"], print)
+    with pytest.raises(WrongAnswerError, match="a subscription was rejected"):
+        filled_engine(["/a[1]"], print)
 
 
 def test_answers_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     model = nasa()
-    engine, _ = filled(model.texts(50, streams(0)[0]), lambda text: None)
+    engine, _ = filled_engine(model.texts(50, streams(0)[0]), lambda text: None)
     engine.subscribe("s50", "/record", language="xpath")
     documents = list(islice(model.collection(), 3))
     verify_documents(engine, documents, 0)
     monkeypatch.setattr(type(engine), "match", lambda *_: SimpleNamespace(ids=["s0", "s1", "s2"]))
-    with pytest.raises(WrongAnswerError, match="and should not be so"):
+    with pytest.raises(WrongAnswerError, match="its explanation says otherwise"):
         verify_documents(engine, documents, 0)
 
 

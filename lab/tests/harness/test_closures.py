@@ -91,7 +91,7 @@ def test_small_letters_and_regular_expressions(monkeypatch: pytest.MonkeyPatch) 
 def test_some_may_leave() -> None:
     loop = ClosureLoop([("one", "a = 1"), ("two", "a < 2")])
     assert loop.match({"a": 1}) == ["one", "two"]
-    loop.without(["one"])
+    loop.remove(["one"])
     assert (loop.match({"a": 1}), len(loop)) == (["two"], 1)
 
 

@@ -7,8 +7,8 @@ import pytest
 from harken.events import validate
 from harken.matchers.algorithm_registry import ALGORITHMS
 from harken.matchers.roles import AddsInBulk, CountsPredicates, MatchesCodes, Persists, Plans
-from harken_lab.harness.contestants import Contestant, Filled, entries_of, sample_of
-from harken_lab.harness.live import Live
+from harken_lab.harness.contestants import Contestant, FilledMatcher, entries_of, sample_of
+from harken_lab.harness.live import LiveMatcher
 from harken_lab.harness.verified_answers import Answers, verify
 from harken_lab.workloads import generate
 
@@ -18,11 +18,11 @@ INDEXED = Contestant.of("columnar", "indexed", small_rows=0, recent_rows=1)
 COUNTING = Contestant.of("counting_lists")
 
 
-def filled(contestant: Contestant) -> Filled:
+def filled(contestant: Contestant) -> FilledMatcher:
     return contestant.fill(WORKLOAD, SAMPLE).take(WORKLOAD.events)
 
 
-def by_match(of: Filled) -> Answers:
+def by_match(of: FilledMatcher) -> Answers:
     found = of.matcher.match(validate(WORKLOAD.events).batch, of.form_of)
     return Answers(found.numbers, found.offsets)
 
@@ -65,7 +65,7 @@ def test_memory_is_that_of_the_index_and_the_rest() -> None:
 
 def test_what_comes_and_goes_is_verified_by_its_own_form() -> None:
     others = generate("w4", 5, 0, 9)
-    live = Live(filled(Contestant.of("columnar")), entries_of(others, 300))
+    live = LiveMatcher(filled(Contestant.of("columnar")), entries_of(others, 300))
     before = live.answers(WORKLOAD.events)
     live.add(live.entries)
     live.match(WORKLOAD.events)

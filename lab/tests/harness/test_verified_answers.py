@@ -14,16 +14,16 @@ from harken_lab.bench.bench_matching import arrow_ints, arrow_strings, ids_of, m
 from harken_lab.bench.figures import BenchResult, Key
 from harken_lab.bench.mixture import measure_mixture
 from harken_lab.bench.trials import CONTESTANTS, Trial, prepare
-from harken_lab.harness.contestants import Contestant, Filled, sample_of
+from harken_lab.harness.contestants import Contestant, FilledMatcher, sample_of
 from harken_lab.harness.result_files import WrongAnswerError
-from harken_lab.harness.verified_answers import Answers, Numbers, Offsets, every_true, refuse_unlike_arrow, verify
+from harken_lab.harness.verified_answers import Answers, Numbers, Offsets, true_subscriptions, verify, verify_arrow
 from harken_lab.workloads import WORKLOADS, generate
 from harken_lab.workloads.workload import Workload
 
 COUNTING = CONTESTANTS["counting_lists"]
 
 
-class LosesOne(Filled):
+class LosesOne(FilledMatcher):
     """Loses the last answer of all events."""
 
     def find(self) -> tuple[Offsets, Numbers]:
@@ -32,7 +32,7 @@ class LosesOne(Filled):
         return offsets, numbers[:-1]
 
 
-class SwapsOne(Filled):
+class SwapsOne(FilledMatcher):
     """Finds as many, but another one."""
 
     def find(self) -> tuple[Offsets, Numbers]:
@@ -45,11 +45,11 @@ class SwapsOne(Filled):
 class Wrong(Contestant):
     """Counting lists with wrong answers."""
 
-    def __init__(self, filled: type[Filled]) -> None:
+    def __init__(self, filled: type[FilledMatcher]) -> None:
         super().__init__("wrong", COUNTING.algorithm)
         self.__dict__["filled"] = filled
 
-    def fill(self, workload: Workload, sample: pa.Table | None, limits: Limits = DEFAULT_LIMITS) -> Filled:
+    def fill(self, workload: Workload, sample: pa.Table | None, limits: Limits = DEFAULT_LIMITS) -> FilledMatcher:
         right = super().fill(workload, sample, limits)
         return self.__dict__["filled"](right.matcher, right.fill_seconds, right.form_of)
 
@@ -60,7 +60,7 @@ class Failing(Contestant):
     def __init__(self, error: Exception) -> None:
         super().__init__("failing", "none", {"error": error})
 
-    def fill(self, workload: Workload, sample: pa.Table | None, limits: Limits = DEFAULT_LIMITS) -> Filled:
+    def fill(self, workload: Workload, sample: pa.Table | None, limits: Limits = DEFAULT_LIMITS) -> FilledMatcher:
         raise self.options["error"]
 
 
@@ -87,11 +87,12 @@ def test_plain_evaluation_agrees_with_an_engine(name: str) -> None:
     engine.subscribe_many(zip(map(str, range(300)), workload.texts().to_pylist(), strict=True))
     found = engine.match_batch(workload.events).ids
     assert any(found)
-    assert [every_true(workload, event).tolist() for event in range(4)] == [sorted(map(int, ids)) for ids in found]
+    true = [true_subscriptions(workload, event).tolist() for event in range(4)]
+    assert true == [sorted(map(int, ids)) for ids in found]
 
 
 @pytest.mark.parametrize("wrong", [LosesOne, SwapsOne])
-def test_a_wrong_matcher_is_found_out(wrong: type[Filled]) -> None:
+def test_a_wrong_matcher_is_found_out(wrong: type[FilledMatcher]) -> None:
     result = BenchResult({}, {})
     trial = trial_of("w4", {"wrong": Wrong(wrong), "counting_lists": COUNTING})
     with pytest.raises(WrongAnswerError, match="w4 with 2,000 subscriptions, event"):
@@ -158,7 +159,7 @@ def test_arrow_results() -> None:
     assert (ints.type, strings.type) == (pa.list_(pa.int32()), pa.list_(pa.string()))
     assert ints.to_pylist() == [[2], [], [0, 1]]
     assert strings.to_pylist() == [["s2"], [], ["s0", "s1"]]
-    refuse_unlike_arrow(ids, offsets, ints)
-    refuse_unlike_arrow(ids, offsets, strings)
+    verify_arrow(ids, offsets, ints)
+    verify_arrow(ids, offsets, strings)
     with pytest.raises(WrongAnswerError, match="Arrow result"):
-        refuse_unlike_arrow(ids[::-1], offsets, ints)
+        verify_arrow(ids[::-1], offsets, ints)

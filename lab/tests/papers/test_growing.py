@@ -15,7 +15,7 @@ from harken.events import Event, EventBatch
 from harken.events.cells import Cells
 from harken.schema import Kind
 from harken_lab.papers import growing as module
-from harken_lab.papers.growing import FIRST_LABEL, LAST_LABEL, GrowingDictionary, Moved
+from harken_lab.papers.growing import FIRST_LABEL, LAST_LABEL, GrowingDictionary, MovedLabels
 
 
 def numbers(widest: int = 0) -> GrowingDictionary:
@@ -141,13 +141,13 @@ def test_where_a_gap_is_full_all_move_and_it_is_told() -> None:
 
 def test_intervals_move_with_their_constants() -> None:
     old, new = np.array([10, 20, 30], np.uint32), np.array([100, 200, 300], np.uint32)
-    moved = Moved(old, new)
+    moved = MovedLabels(old, new)
     assert moved.low(np.array([FIRST_LABEL, 10, 11, 30, 31], np.uint32)).tolist() == [FIRST_LABEL, 100, 101, 300, 301]
     assert moved.high(np.array([LAST_LABEL, 9, 10, 29, 30], np.uint32)).tolist() == [LAST_LABEL, 99, 100, 299, 300]
 
 
 def test_a_move_of_nothing() -> None:
-    nothing = Moved(np.empty(0, np.uint32), np.empty(0, np.uint32))
+    nothing = MovedLabels(np.empty(0, np.uint32), np.empty(0, np.uint32))
     assert nothing.low(np.array([FIRST_LABEL], np.uint32)).tolist() == [FIRST_LABEL]
     assert nothing.high(np.array([LAST_LABEL], np.uint32)).tolist() == [LAST_LABEL]
 

@@ -26,7 +26,7 @@ def content(lists: GrowingLists, which: int) -> list[int]:
 
 def test_lists_are_empty_until_they_are_not() -> None:
     lists = GrowingLists()
-    lists.have(3)
+    lists.ensure(3)
     assert [content(lists, which) for which in range(3)] == [[], [], []]
     append(lists, 1, 7, 8, 9)
     append(lists, 0, 5)
@@ -36,16 +36,16 @@ def test_lists_are_empty_until_they_are_not() -> None:
 
 def test_more_lists_leave_the_others() -> None:
     lists = GrowingLists()
-    lists.have(1)
+    lists.ensure(1)
     append(lists, 0, 1, 2)
-    lists.have(1_000)
+    lists.ensure(1_000)
     assert content(lists, 0) == [1, 2]
     assert content(lists, 999) == []
 
 
 def test_a_list_that_is_full_moves_to_twice_the_room() -> None:
     lists = GrowingLists()
-    lists.have(1)
+    lists.ensure(1)
     append(lists, 0, *range(5))
     table = lists.table
     assert content(lists, 0) == list(range(5))
@@ -56,7 +56,7 @@ def test_a_list_that_is_full_moves_to_twice_the_room() -> None:
 
 def test_the_last_takes_the_place_of_what_is_removed() -> None:
     lists = GrowingLists()
-    lists.have(1)
+    lists.ensure(1)
     append(lists, 0, 1, 2, 3, 4)
     remove_from(lists.table, 0, 2)
     assert content(lists, 0) == [1, 4, 3]
@@ -68,7 +68,7 @@ def test_the_last_takes_the_place_of_what_is_removed() -> None:
 
 def test_filled_lists_stand_without_gaps_in_the_order_given() -> None:
     lists = GrowingLists()
-    lists.have(9)
+    lists.ensure(9)
     append(lists, 8, 1, 2, 3)
     lists.fill(4, np.array([2, 0, 2, 3]), np.array([5, 6, 7, 8], np.int32))
     assert [content(lists, which) for which in range(4)] == [[6], [], [5, 7], [8]]
@@ -80,7 +80,7 @@ def test_filled_lists_stand_without_gaps_in_the_order_given() -> None:
 
 def test_gaps_are_closed_before_more_cells_are_taken() -> None:
     lists = GrowingLists()
-    lists.have(64)
+    lists.ensure(64)
     for which in range(32):
         append(lists, which, which)
     cells = len(lists.table.cells)
@@ -95,7 +95,7 @@ def test_gaps_are_closed_before_more_cells_are_taken() -> None:
 
 def test_one_list_may_be_all_there_is() -> None:
     lists = GrowingLists()
-    lists.have(2)
+    lists.ensure(2)
     append(lists, 1, *range(10_000))
     assert content(lists, 1) == list(range(10_000))
     assert len(lists.table.cells) <= 4 * 16_384
@@ -108,7 +108,7 @@ def test_churn() -> None:
     for value in range(5_000):
         if len(expected) < 40 and rng.random() < 0.05:
             expected.append([])
-            lists.have(len(expected))
+            lists.ensure(len(expected))
         if not expected:
             continue
         which = rng.randrange(len(expected))
@@ -128,7 +128,7 @@ def test_churn() -> None:
 
 def test_room_is_made_as_long_as_it_is_asked_for() -> None:
     lists = GrowingLists()
-    lists.have(2)
+    lists.ensure(2)
     lists.reserve(200)
     append(lists, 0, 1)
     before = len(lists.table.cells)
@@ -141,7 +141,7 @@ def test_room_is_made_as_long_as_it_is_asked_for() -> None:
 
 def test_room_can_be_reserved() -> None:
     lists = GrowingLists()
-    lists.have(2)
+    lists.ensure(2)
     lists.reserve(500)
     assert has_room(lists.table, 500)
     cells = lists.table.cells

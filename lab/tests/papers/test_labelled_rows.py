@@ -230,5 +230,5 @@ def test_columns_that_nobody_asks_for_give_their_places_to_others() -> None:
         assert len(several.starts) == len(kept.rows.columns) + 1
         kept.remove(number)
     assert len(kept.rows.columns) == 3
-    assert kept.rows.inexacts == 0
+    assert kept.rows.inexact_count == 0
     assert kept.true_of({"a": 1}) == [{0}]

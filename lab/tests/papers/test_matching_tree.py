@@ -19,8 +19,10 @@ from harken_lab.papers.kernels import matching_tree_kernels as kernels
 from harken_lab.papers.matching_tree import MatchingTree
 
 OPTIONS = [
-    {"order": order, "collapse": collapse, "successors": successors, "factor": factor}
-    for order, collapse, successors, factor in product(("popularity", "given"), (True, False), (True, False), (0, 1, 2))
+    {"test_order": test_order, "collapse": collapse, "successors": successors, "factor": factor}
+    for test_order, collapse, successors, factor in product(
+        ("popularity", "given"), (True, False), (True, False), (0, 1, 2)
+    )
 ]
 
 
@@ -156,7 +158,7 @@ def test_a_row_without_tests_always_holds(factor: int) -> None:
 def test_the_column_that_is_asked_for_most_comes_first() -> None:
     texts = ("a = 1 AND b = 1", "b = 2", "b = 3 AND c = 1")
     assert Grown(*texts).stat("columns")[0] == "b number"
-    assert Grown(*texts, order="given").stat("columns")[0] == "a number"
+    assert Grown(*texts, test_order="given").stat("columns")[0] == "a number"
 
 
 def test_a_column_of_equalities_comes_before_one_of_as_many_ranges() -> None:
@@ -236,8 +238,8 @@ STARS = ("a = 1 AND z = 1", "b = 1 AND z = 1", "c = 1 AND z = 1", "d = 1 AND z =
 
 
 def test_collapsing_leaves_out_tests_that_nobody_asks_for() -> None:
-    collapsed = Grown(*STARS, order="given", successors=False)
-    plain = Grown(*STARS, order="given", successors=False, collapse=False)
+    collapsed = Grown(*STARS, test_order="given", successors=False)
+    plain = Grown(*STARS, test_order="given", successors=False, collapse=False)
     assert collapsed.stat("nodes") < plain.stat("nodes")
     assert collapsed.visited(a=1, z=1) < plain.visited(a=1, z=1)
     assert plain.stat("depth") == 6, "a level an attribute, and the leaf"
@@ -246,7 +248,7 @@ def test_collapsing_leaves_out_tests_that_nobody_asks_for() -> None:
 def test_successors_skip_tests_that_the_way_has_decided() -> None:
     texts = ["a = 1 AND b = 1 AND c = 1 AND d = 1", "b = 1 AND c = 1 AND d = 2", "c = 1 AND d = 3"]
     event = {"a": 1, "b": 1, "c": 1, "d": 3}
-    plain, jumping = (Grown(*texts, order="given", successors=each) for each in (False, True))
+    plain, jumping = (Grown(*texts, test_order="given", successors=each) for each in (False, True))
     assert plain.found(**event) == jumping.found(**event) == {2}
     assert jumping.visited(**event) < plain.visited(**event)
     assert jumping.stat("successors") > 0
@@ -255,14 +257,14 @@ def test_successors_skip_tests_that_the_way_has_decided() -> None:
 
 def test_an_equality_decides_the_ranges_of_its_column() -> None:
     texts = ["a = 50 AND b = 1", *(f"a < {bound} AND b = {bound}" for bound in range(1, 40))]
-    plain, jumping = (Grown(*texts, order="given", successors=each) for each in (False, True))
+    plain, jumping = (Grown(*texts, test_order="given", successors=each) for each in (False, True))
     assert plain.found(a=50, b=1) == jumping.found(a=50, b=1) == {0}
     assert jumping.visited(a=50, b=1) == 3
     assert plain.visited(a=50, b=1) > 3
 
 
 def test_successors_are_void_after_a_change() -> None:
-    tree = Grown("a = 1 AND b = 1", "b = 1 AND c = 1", order="given")
+    tree = Grown("a = 1 AND b = 1", "b = 1 AND c = 1", test_order="given")
     event = {"a": 1, "b": 1, "c": 1}
     assert tree.found(**event) == {0, 1}
     tree.add("b = 1", "c = 1", "a = 1 AND c = 1")
@@ -286,8 +288,8 @@ def test_a_node_with_too_many_successors_is_cut_off() -> None:
 def test_the_version_of_successors_starts_again_when_its_numbers_end() -> None:
     tree = Grown("a = 1", "b = 1")
     assert tree.found(a=1, b=1) == {0, 1}
-    assert tree.matcher._jumps is not None
-    tree.matcher._jumps._state[0] = np.iinfo(np.int32).max
+    assert tree.matcher._successors is not None
+    tree.matcher._successors._state[0] = np.iinfo(np.int32).max
     tree.add("a = 1 AND b = 1")
     assert tree.found(a=1, b=1) == {0, 1, 2}
 
@@ -382,10 +384,12 @@ def test_with_equalities_the_tree_does_not_remember_what_is_gone(collapse: bool)
     rng = Random(3)
     texts = ["a = 0 AND b = 0 AND c = 0 AND d = 0 AND e = 0 AND f = 0"]
     texts += [subscription(rng, equalities_only=True) for _ in range(200)]
-    tree = Grown(*texts, order="given", collapse=collapse)
+    tree = Grown(*texts, test_order="given", collapse=collapse)
     gone = set(rng.sample(range(1, 201), 150))
     tree.matcher.remove(gone)
-    fresh = Grown(*(text for number, text in enumerate(texts) if number not in gone), order="given", collapse=collapse)
+    fresh = Grown(
+        *(text for number, text in enumerate(texts) if number not in gone), test_order="given", collapse=collapse
+    )
     for name in ("nodes", "leaves", "depth", "entries"):
         assert tree.stat(name) == fresh.stat(name)
 
@@ -406,7 +410,7 @@ def test_nodes_and_entries_are_recycled() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"order": "best"}, "popularity, given"),
+        ({"test_order": "best"}, "popularity, given"),
         ({"collapse": 1}, "True or False"),
         ({"successors": None}, "True or False"),
         ({"factor": -1}, "factored out"),
@@ -452,6 +456,6 @@ def test_statistics_tell_nodes_and_bytes_and_what_was_visited() -> None:
     tree.found(a=2, b=1)
     stats = tree.matcher.stats()
     assert stats["examined"] == 3
-    assert stats["options"] == {"order": "popularity", "collapse": True, "successors": True, "factor": 0}
+    assert stats["options"] == {"test_order": "popularity", "collapse": True, "successors": True, "factor": 0}
     assert set(stats["memory"]) == {"nodes", "edges", "leaves", "successors", "rows", "labels"}
     assert all(size > 0 for size in stats["memory"].values())

@@ -340,11 +340,11 @@ def event(rng: Random) -> dict[str, Any]:
 
 def check_tables(matcher: Neon) -> None:
     """Every row knows where its predicates are."""
-    constants, owners, held = matcher._table()
+    constants, owners, of_rows = matcher._table()
     assert np.array_equal(constants.sizes, owners.sizes)
-    assert 2 * owners.sizes.sum() == held.sizes.sum()
+    assert 2 * owners.sizes.sum() == of_rows.sizes.sum()
     for row in matcher.rows.alive().tolist():
-        cells = held.cells[held.starts[row] : held.starts[row] + held.sizes[row]]
+        cells = of_rows.cells[of_rows.starts[row] : of_rows.starts[row] + of_rows.sizes[row]]
         for which, place in cells.reshape(-1, 2).tolist():
             assert place < owners.sizes[which]
             assert owners.cells[owners.starts[which] + place] == row

@@ -58,7 +58,7 @@ def _soon_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Constants that nobody has any more go soon, and indexes are built anew after few changes."""
     monkeypatch.setattr(rows_module, "_FEW", 20)
     monkeypatch.setattr(matcher_module, "_FEW", 8)
-    monkeypatch.setattr(labels_module, "_MOST_APART", 4)
+    monkeypatch.setattr(labels_module, "_MOST_RECENT", 4)
 
 
 def test_papers_agree_with_reference_without_a_schema(bulk, contestant, monkeypatch):

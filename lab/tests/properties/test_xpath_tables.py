@@ -14,7 +14,15 @@ from harken.events.xml.documents import read_document
 from harken.language.xpath.linear import Branch, BranchConjunction, LinearPath, conjunctions, refuse_unlinear
 from harken.language.xpath.parser import parse
 from harken.reference.documents import compares, holds, read
-from harken_lab.plans.xml.sax_rows import Bound, Relation, SaxRow, branches_meet, natural_join, positions, sax_rows
+from harken_lab.plans.xml.sax_rows import (
+    PlacedBranch,
+    Relation,
+    SaxRow,
+    branches_meet,
+    natural_join,
+    positions,
+    sax_rows,
+)
 from properties.replay import Bulk
 from properties.xpaths import random_document, random_expression
 
@@ -22,11 +30,11 @@ _MOST_CHOICES = 300
 """Rows for all branches that are tried one choice after the other."""
 
 
-def laid(branch: Branch, rows: Sequence[SaxRow]) -> list[Bound]:
+def laid(branch: Branch, rows: Sequence[SaxRow]) -> list[PlacedBranch]:
     """A branch on every row that it matches, by path and by value."""
     numbers = tuple(number for number, _ in branch.points)
     return [
-        Bound(numbers, found, row.id_path)
+        PlacedBranch(numbers, found, row.id_path)
         for row in rows
         if (found := positions(branch.path, row.tag_path, branch.points))
         and (branch.operator is None or compares(row.value, branch.operator, branch.value))

@@ -112,18 +112,18 @@ def test_the_demo_tells_its_progress(result: DemoResult, steps: list[int]) -> No
     assert sum(steps) == result.events
 
 
-def test_the_demo_has_a_story_for_every_readable_subscription(result: DemoResult) -> None:
-    assert len({story.subscription.id for story in result.stories}) == 10
-    for story in result.stories:
-        assert (story.example is None) is (story.matched == 0)
+def test_the_demo_has_a_summary_for_every_readable_subscription(result: DemoResult) -> None:
+    assert len({summary.subscription.id for summary in result.summaries}) == 10
+    for summary in result.summaries:
+        assert (summary.example is None) is (summary.matched == 0)
 
 
-def test_a_story_s_example_is_a_match(result: DemoResult) -> None:
+def test_a_summary_s_example_is_a_match(result: DemoResult) -> None:
     engine = Engine(schema())
-    for story in result.stories:
-        if story.example is not None:
-            engine.subscribe("s", story.subscription.where, replace=True)
-            assert engine.match(story.example).ids == ["s"]
+    for summary in result.summaries:
+        if summary.example is not None:
+            engine.subscribe("s", summary.subscription.where, replace=True)
+            assert engine.match(summary.example).ids == ["s"]
 
 
 def test_the_demo_tells_how_long_it_took(result: DemoResult) -> None:
@@ -132,7 +132,7 @@ def test_the_demo_tells_how_long_it_took(result: DemoResult) -> None:
 
 
 def test_the_demo_explains_a_near_miss(result: DemoResult) -> None:
-    assert result.explained == result.stories[0].subscription.id
+    assert result.explained == result.summaries[0].subscription.id
     assert not result.explanation.matched
     truths = [part.truth for part in result.explanation.tree.parts]
     assert truths.count(True) == len(truths) - 1

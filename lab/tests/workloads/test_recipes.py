@@ -54,7 +54,7 @@ def test_any_size(name: str, subscriptions: int, events: int) -> None:
     if workload.has_table:
         assert workload.table()["id"].to_pylist() == ids
     else:
-        with pytest.raises(ValueError, match=f"no table of predicates can say the subscriptions of {name}"):
+        with pytest.raises(ValueError, match=f"a table of predicates cannot express the subscriptions of {name}"):
             workload.table()
 
 

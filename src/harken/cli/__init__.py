@@ -15,7 +15,7 @@ import typer
 from harken.cli.algorithms import algorithms
 from harken.cli.check import EXAMPLES as CHECK_EXAMPLES
 from harken.cli.check import check
-from harken.cli.commands import Commands
+from harken.cli.commands import FILES, MORE, SERVER, SPARK, Commands, GroupedCommand
 from harken.cli.exits import EXIT_CODES, ExitCode
 from harken.cli.explain import EXAMPLES as EXPLAIN_EXAMPLES
 from harken.cli.explain import explain
@@ -51,20 +51,21 @@ app = typer.Typer(
     epilog=EXIT_CODES,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(epilog=MATCH_EXAMPLES)(match)
-app.command(epilog=CHECK_EXAMPLES)(check)
-app.command(epilog=EXPLAIN_EXAMPLES)(explain)
-app.command(epilog=RUN_EXAMPLES)(run)
-app.command(epilog=SUBSCRIBE_EXAMPLES)(subscribe)
-app.command(epilog=UNSUBSCRIBE_EXAMPLES)(unsubscribe)
-app.command(epilog=RENEW_EXAMPLES)(renew)
-app.command(epilog=PUBLISH_EXAMPLES)(publish)
-app.command(epilog=LISTEN_EXAMPLES)(listen)
-app.command(epilog=SERVE_EXAMPLES)(serve)
-app.add_typer(key)
-app.command(epilog="Example: harken algorithms --json")(algorithms)
-app.command(epilog=SQL_EXAMPLES)(sql)
-app.command("warm-up", epilog="Example, in a Dockerfile: RUN NUMBA_CACHE_DIR=/opt/kernels harken warm-up")(warm_up)
+app.command(epilog=MATCH_EXAMPLES, cls=GroupedCommand, rich_help_panel=FILES)(match)
+app.command(epilog=CHECK_EXAMPLES, rich_help_panel=FILES)(check)
+app.command(epilog=EXPLAIN_EXAMPLES, rich_help_panel=FILES)(explain)
+app.command(epilog=RUN_EXAMPLES, rich_help_panel=SPARK)(run)
+app.command(epilog=SERVE_EXAMPLES, rich_help_panel=SERVER)(serve)
+app.command(epilog=SUBSCRIBE_EXAMPLES, rich_help_panel=SERVER)(subscribe)
+app.command(epilog=PUBLISH_EXAMPLES, rich_help_panel=SERVER)(publish)
+app.command(epilog=LISTEN_EXAMPLES, rich_help_panel=SERVER)(listen)
+app.command(epilog=RENEW_EXAMPLES, rich_help_panel=SERVER)(renew)
+app.command(epilog=UNSUBSCRIBE_EXAMPLES, rich_help_panel=SERVER)(unsubscribe)
+app.add_typer(key, rich_help_panel=SERVER)
+app.command(epilog="Example: harken algorithms --json", rich_help_panel=MORE)(algorithms)
+app.command(epilog=SQL_EXAMPLES, rich_help_panel=MORE)(sql)
+_WARM_UP_EXAMPLE = "Example, in a Dockerfile: RUN NUMBA_CACHE_DIR=/opt/kernels harken warm-up"
+app.command("warm-up", epilog=_WARM_UP_EXAMPLE, rich_help_panel=MORE)(warm_up)
 
 
 def _show_version(wanted: bool) -> None:

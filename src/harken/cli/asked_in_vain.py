@@ -41,12 +41,12 @@ class MissingAttributes:
         self._is_sampled = False
         self._warned: set[str] = set()
         """The attributes that were warned of."""
-        asks = engine.asks() or ()
+        asks = engine.internals.used_columns() or ()
         if len(asks) <= _MOST_ASKED:
             for path, kind in asks:
                 self._wanted.setdefault(path, set()).add(kind)
         self._used = list(self._wanted)
-        self._documents = set(engine.documents())
+        self._documents = set(engine.internals.document_paths())
         """The attributes that subscriptions read as XML documents, and no event had as one so far."""
 
     def look(self, batch: EventBatch) -> None:
@@ -62,7 +62,7 @@ class MissingAttributes:
             kinds.difference_update(seen, [None] if cells.present.any() else [])
             if not kinds:
                 del self._wanted[path]
-        limits = self._engine.limits
+        limits = self._engine.internals.limits
         self._documents -= {path for path in self._documents if len(batch.documents(path, limits))}
 
     def warnings(self, events: EventFiles, format: str | None) -> Iterator[HarkenError]:

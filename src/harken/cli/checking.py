@@ -84,7 +84,7 @@ class Checking:
         saved = SavedRecords(folder, self._operators)
         if self._schema is None and not self._has_faulty_schema:
             self._schema = saved.engine.schema
-        self._check_records(saved, Compiler(self._schema, saved.engine.limits, self._operators.signatures))
+        self._check_records(saved, Compiler(self._schema, saved.engine.internals.limits, self._operators.signatures))
 
     def _check_records(self, records: SubscriptionFiles | SavedRecords, compiler: Compiler) -> None:
         ids: set[str] = set()

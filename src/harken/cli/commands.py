@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from harken.announced import LABORATORY, Announced, imported, target_of
@@ -23,8 +23,32 @@ of a function ends with `EXAMPLES` of its module, if there are any. An error tha
 traceback, and ends the command with an exit code."""
 
 
+FILES, SPARK, SERVER, MORE = "Events and subscriptions in files", "Spark", "The server and its clients", "More"
+"""The panels of `harken --help`, in its order."""
+
+
+class GroupedCommand(TyperCommand):
+    """A command whose help lists its options by panel; those without a panel come last."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        panels: dict[str, list[tuple[str, str]]] = {}
+        arguments: list[tuple[str, str]] = []
+        rest: list[tuple[str, str]] = []
+        for parameter in self.get_params(ctx):
+            row = parameter.get_help_record(ctx)
+            if row is None:
+                continue
+            panel = getattr(parameter, "rich_help_panel", None)
+            is_argument = parameter.param_type_name == "argument"
+            (arguments if is_argument else panels.setdefault(panel, []) if panel else rest).append(row)
+        for title, rows in {"Arguments": arguments, **panels, "Options": rest}.items():
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+
 class Commands(TyperGroup):
-    """A group whose help lists commands of Harken, of its laboratory and of other packages separately.
+    """A group whose help lists commands by panel, then those of the laboratory and of other packages.
 
     Commands of packages are imported when they are used, or when help lists all.
     """
@@ -44,10 +68,10 @@ class Commands(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        names = {
-            "Commands": super().list_commands(ctx),
-            "Laboratory": [name for name in ANNOUNCED if ANNOUNCED.package(name) == LABORATORY],
-        }
+        names: dict[str, list[str]] = {panel: [] for panel in (FILES, SPARK, SERVER, MORE)}
+        for name in super().list_commands(ctx):
+            names[self.get_command(ctx, name).rich_help_panel].append(name)
+        names["Laboratory"] = [name for name in ANNOUNCED if ANNOUNCED.package(name) == LABORATORY]
         names["Of other packages"] = [name for name in ANNOUNCED if all(name not in each for each in names.values())]
         for title, listed in names.items():
             commands = [(name, self.get_command(ctx, name)) for name in listed]

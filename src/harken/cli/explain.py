@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\b
 Examples:
   harken explain events.jsonl --subscriptions subscriptions.jsonl --id bob
-  harken explain events.jsonl --event-id order=A17 --where "price < 5"
+  harken explain events.jsonl --event-id order --event A17 --where "price < 5"
   harken explain --event-json '{"price": 3}' --where "price < 5 AND qty = 2"
   harken explain docs.xml --where "/order/total > 9" --language xpath
   harken explain events.jsonl --subscriptions subscriptions.jsonl --plan
@@ -46,10 +46,13 @@ _LanguageOption = Annotated[
     typer.Option(metavar="NAME", help="The language of --where: sql, xpath, or a package's.  [default: sql]"),
 ]
 _EventOption = Annotated[
-    int | None, typer.Option(metavar="N", min=0, help="The position of the event, from 0.  [default: 0]")
+    str | None,
+    typer.Option(
+        metavar="EVENT", help="The position of the event, from 0, or its value of --event-id.  [default: the first]"
+    ),
 ]
 _EventIdOption = Annotated[
-    str | None, typer.Option(metavar="FIELD=VALUE", help="Take the first event whose field has this value.")
+    str | None, typer.Option(metavar="FIELD", help="Name events by this field, not by position from 0.")
 ]
 _PlanOption = Annotated[
     bool, typer.Option("--plan", help="Show how the subscriptions are indexed, and what events cost.")
@@ -117,7 +120,7 @@ def _explained(
 
     saved = saved_engine(subscription.files, {"--schema": schema}, operators) if subscription.files else None
     used_schema = saved.schema if saved is not None else None if schema is None else load_schema(schema)
-    limits = DEFAULT_LIMITS if saved is None else saved.limits
+    limits = DEFAULT_LIMITS if saved is None else saved.internals.limits
     text, language = subscription.find(saved)
 
     def find_event(names: frozenset[str]) -> Mapping[str, Any]:

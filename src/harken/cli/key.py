@@ -75,7 +75,7 @@ def create(
     """
     with session(json, verbose) as screen:
         from harken.server.api_keys import made_key, shown_key
-        from harken.server.secret_words import hashed
+        from harken.server.credentials import hashed
 
         for text in (owner, name or owner):
             if not text or len(text) > _LONGEST or not text.isprintable():

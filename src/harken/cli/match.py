@@ -27,8 +27,10 @@ Examples:
 
 \b
 With --json, standard error has JSON lines too. Their `kind` is event,
-subscription or match (what was refused), more, log, error or summary.
+subscription or match (what was rejected), more, log, error or summary.
 """
+
+_SUBSCRIPTIONS, _MATCHING, _OUTPUT = "Subscriptions", "Matching", "Output"
 
 
 _SubscriptionsOption = Annotated[
@@ -38,28 +40,47 @@ _SubscriptionsOption = Annotated[
         "-s",
         metavar="FILE",
         help=f"{FILES}, with the fields id and where; or the folder of a saved engine.",
+        rich_help_panel=_SUBSCRIPTIONS,
     ),
 ]
 _WhereOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="TEXT", help="Match this text instead, which is its own id. Repeatable."),
+    typer.Option(
+        metavar="TEXT", help="Match this text instead, which is its own id. Repeatable.", rich_help_panel=_SUBSCRIPTIONS
+    ),
 ]
 _LanguageOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="The language of --where: sql, xpath, or a package's.  [default: sql]"),
+    typer.Option(
+        metavar="NAME",
+        help="The language of --where: sql, xpath, or a package's.  [default: sql]",
+        rich_help_panel=_SUBSCRIPTIONS,
+    ),
 ]
 _AlgorithmOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="One of those in `harken algorithms`.", autocompletion=algorithm_names),
+    typer.Option(
+        metavar="NAME",
+        help="One of those in `harken algorithms`.",
+        autocompletion=algorithm_names,
+        rich_help_panel=_MATCHING,
+    ),
 ]
 _DocumentsOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="The algorithm for XPath subscriptions.", autocompletion=document_names),
+    typer.Option(
+        metavar="NAME",
+        help="The algorithm for XPath subscriptions.",
+        autocompletion=document_names,
+        rich_help_panel=_MATCHING,
+    ),
 ]
 _DatabaseOption = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME", help="The database for algorithms that match in one: duckdb, sqlite, or a PostgreSQL URL."
+        metavar="NAME",
+        help="The database for algorithms that match in one: duckdb, sqlite, or a PostgreSQL URL.",
+        rich_help_panel=_MATCHING,
     ),
 ]
 _OutputOption = Annotated[
@@ -69,16 +90,24 @@ _OutputOption = Annotated[
         "-o",
         metavar="FILE",
         help="A .jsonl or .csv file, also with .gz, .xz or .zst, or .parquet; - is standard output.",
+        rich_help_panel=_OUTPUT,
     ),
 ]
 _EventIdOption = Annotated[
-    str | None, typer.Option(metavar="FIELD", help="Name events by this field, not by position from 0.")
+    str | None,
+    typer.Option(metavar="FIELD", help="Name events by this field, not by position from 0.", rich_help_panel=_OUTPUT),
 ]
 _RefusedOption = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Write everything refused to this file, as JSON lines.")
+    str | None,
+    typer.Option(
+        metavar="FILE", help="Write everything rejected to this file, as JSON lines.", rich_help_panel=_OUTPUT
+    ),
 ]
 _SaveOption = Annotated[
-    str | None, typer.Option(metavar="FOLDER", help="Save the engine to this folder, to be used as FILE later.")
+    str | None,
+    typer.Option(
+        metavar="FOLDER", help="Save the engine to this folder, to be used as FILE later.", rich_help_panel=_OUTPUT
+    ),
 ]
 
 
@@ -97,11 +126,21 @@ def match(
     format: EventFormat = None,
     split: Split = None,
     operators: Operators = None,
-    batch_size: Annotated[int, typer.Option(metavar="N", min=1, help="Number of events matched together.")] = 4_096,
-    threads: Annotated[int, typer.Option(metavar="N", min=1, help="Threads that share the events of a batch.")] = 1,
+    batch_size: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Number of events matched together.", rich_help_panel=_MATCHING)
+    ] = 4_096,
+    threads: Annotated[
+        int,
+        typer.Option(metavar="N", min=1, help="Threads that share the events of a batch.", rich_help_panel=_MATCHING),
+    ] = 1,
     save: _SaveOption = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Of subscriptions with one id, take the last.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if anything was refused.")] = False,
+    replace: Annotated[
+        bool,
+        typer.Option("--replace", help="Of subscriptions with one id, take the last.", rich_help_panel=_SUBSCRIPTIONS),
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 if anything was rejected.", rich_help_panel=_OUTPUT)
+    ] = False,
     json: Json = False,
     verbose: Verbose = 0,
 ) -> None:
@@ -109,7 +148,7 @@ def match(
 
     There is a row for every event and subscription that match, with all further fields of the subscription. On a
     terminal the first rows are shown as a table; a pipe gets all of them as JSON lines. A summary goes to standard
-    error. Invalid events and subscriptions are refused and reported there, and the others are matched.
+    error. Invalid events and subscriptions are rejected and reported there, and the others are matched.
     """
     with session(json, verbose) as screen:
         from harken.cli.inputs import event_files, subscription_files

@@ -84,7 +84,7 @@ class SubscriptionFields:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._rows: dict[int, Row] = {}
-        self.columns = columns_of(sorted(engine.field_names(), key=lambda name: name != _FIRST))
+        self.columns = columns_of(sorted(engine.internals.field_names(), key=lambda name: name != _FIRST))
 
     def of(self, number: int, id: str, matches: BatchMatches) -> Row:
         """The part of a row that is the same for every event: the subscription and its fields."""

@@ -160,7 +160,7 @@ class _Matching:
 
     def rows(self, batch: FileBatch) -> Iterator[Row]:
         """The rows of a batch. Refused events are reported."""
-        matches = self._engine.match_decoded(batch.decoded, threads=self._threads)
+        matches = self._engine.match_batch(batch.decoded, threads=self._threads)
         for each in matches.refused:
             self._refused.add(of_refused(batch, each))
         for position, id, error in matches.errors:

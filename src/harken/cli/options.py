@@ -8,6 +8,8 @@ import typer
 
 from harken.cli.completion import format_names
 
+_EVENTS, _SUBSCRIPTIONS = "Events", "Subscriptions"
+
 FORMATS = "JSON lines, CSV, Parquet or Arrow"
 FILES = f"{FORMATS}: files, folders or quoted patterns"
 EVENT_FILES = "JSON lines, CSV, Parquet, Arrow or XML: files, folders or quoted patterns"
@@ -18,7 +20,10 @@ Verbose = Annotated[
     typer.Option("--verbose", "-v", count=True, show_default=False, help="Log to standard error; twice for more."),
 ]
 SchemaFile = Annotated[
-    str | None, typer.Option("--schema", metavar="FILE", help="A schema (TOML) that the input has to fit.")
+    str | None,
+    typer.Option(
+        "--schema", metavar="FILE", help="A schema (TOML) that the input has to fit.", rich_help_panel=_EVENTS
+    ),
 ]
 Operators = Annotated[
     list[str] | None,
@@ -26,6 +31,7 @@ Operators = Annotated[
         "--operators",
         metavar="MODULE:NAME",
         help="Operators that subscriptions call; also the name of an entry point. Repeatable.",
+        rich_help_panel=_SUBSCRIPTIONS,
     ),
 ]
 EventFormat = Annotated[
@@ -34,9 +40,15 @@ EventFormat = Annotated[
         metavar="NAME",
         help="The format of the events, if the file's ending does not tell.",
         autocompletion=format_names,
+        rich_help_panel=_EVENTS,
     ),
 ]
 Split = Annotated[
     str | None,
-    typer.Option("--split", metavar="TAG", help="Split XML into a document for every element of this name."),
+    typer.Option(
+        "--split",
+        metavar="TAG",
+        help="Split XML into a document for every element of this name.",
+        rich_help_panel=_EVENTS,
+    ),
 ]

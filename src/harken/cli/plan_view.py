@@ -50,7 +50,7 @@ def plan_of(
     if "layers" not in stats["matcher"]:
         raise CapabilityError(f"the algorithm `{engine.algorithm}` makes no plan")
     programs = {"programs": stats["programs"]} if "programs" in stats else {}
-    calling = {"operators": engine.operator_plan()} if loaded else {}
+    calling = {"operators": engine.internals.operator_plan()} if loaded else {}
     return {"subscriptions": len(engine), "refused": refused, **stats["matcher"], **programs, **calling}
 
 
@@ -70,7 +70,7 @@ def _match_some(engine: Engine, events: EventFiles, is_planned: bool) -> None:
     for batch in events.batches(engine.attributes()):
         if seen == 0 and not is_planned:
             engine.learn(batch.decoded.batch)
-        engine.match_decoded(batch.decoded)
+        engine.match_batch(batch.decoded)
         seen += batch.size
         if seen >= _EVENTS:
             return

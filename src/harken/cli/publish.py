@@ -14,7 +14,7 @@ from harken.cli.options import EVENT_FILES, EventFormat, Json, Split, Verbose
 EXAMPLES = """\b
 Examples:
   harken publish events.jsonl
-  harken publish --event '{"category": "Toy", "price": 3.5}'
+  harken publish --event-json '{"category": "Toy", "price": 3.5}'
   harken publish monday.jsonl.gz tuesday/ 'old/*.csv' --strict
   harken publish docs.xml --split dataset --dry-run
   tail -f log.jsonl | harken publish - --batch-size 1
@@ -25,8 +25,8 @@ def publish(
     events: Annotated[
         list[str] | None, typer.Argument(metavar="EVENTS", help=f"{EVENT_FILES}; - is standard input.")
     ] = None,
-    event: Annotated[
-        list[str] | None, typer.Option("--event", metavar="JSON", help="Publish this event, and no EVENTS.")
+    event_json: Annotated[
+        list[str] | None, typer.Option(metavar="JSON", help="Publish this event, and no EVENTS.")
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Publish nothing: show the subscriptions that match.")
@@ -48,13 +48,16 @@ def publish(
     The server notifies the subscriptions that are true of them. Invalid events are refused and reported, and the others
     published. A batch whose answer is lost is sent again, and counts once. A summary goes to standard error.
     """
-    if (not events) is (not event):
-        raise typer.BadParameter("give one of them", param_hint="EVENTS or --event")
+    if (not events) is (not event_json):
+        raise typer.BadParameter("give one of them", param_hint="EVENTS or --event-json")
     with session(json, verbose) as screen, connected(server, api_key) as client:
         from harken.cli.inputs import event_files
         from harken.cli.publishing import events_of_files, events_of_texts, run
 
-        source = events_of_texts(event) if event else events_of_files(event_files(events or [], format), format, split)
+        if event_json:
+            source = events_of_texts(event_json)
+        else:
+            source = events_of_files(event_files(events or [], format), format, split)
         summary = run(client, source, batch_size, refused, screen, dry_run=dry_run)
         screen.aside(summary.to_dict(), str(summary))
         if summary.accepted + summary.duplicates == 0:

@@ -77,7 +77,7 @@ class PublishSummary:
 def events_of_texts(texts: Sequence[str]) -> Events:
     """Events given as JSON. Raises HarkenError if one is not a JSON object."""
     objects = [decode_object(text.encode(errors="surrogateescape"), DEFAULT_LIMITS) for text in texts]
-    return Events("--event", [EventItem("--event", 0, at, None, each) for at, each in enumerate(objects)])
+    return Events("--event-json", [EventItem("--event-json", 0, at, None, each) for at, each in enumerate(objects)])
 
 
 def events_of_files(files: Sequence[str], format: str | None, split: str | None) -> Events:

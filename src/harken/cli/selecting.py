@@ -15,7 +15,7 @@ from harken.events import Event
 from harken.events.json_text import decode_object
 from harken.limits import DEFAULT_LIMITS
 from harken.live.subscriptions import Fault
-from harken.schema import Path, Schema, parse_path
+from harken.schema import Path, Schema, format_path, parse_path
 
 _MOST_FOR_A_HINT = 10_000
 _BATCH = 256
@@ -62,11 +62,11 @@ class SubscriptionChoice:
 
 @dataclass(frozen=True, slots=True)
 class EventChoice:
-    """An event of files by its position or by the value of a field, or an event given as JSON."""
+    """An event of files by its position or by its value of the field `id_field`, or an event given as JSON."""
 
     files: Sequence[str] | None
-    position: int | None
-    name: str | None
+    event: str | None
+    id_field: str | None
     json: str | None
     format: str | None
     split: str | None = None
@@ -74,8 +74,10 @@ class EventChoice:
     def __post_init__(self) -> None:
         if (self.files is None) is (self.json is None):
             raise typer.BadParameter("give one of them", param_hint="EVENTS or --event-json")
-        if len([each for each in (self.position, self.name, self.json) if each is not None]) > 1:
-            raise typer.BadParameter("give only one of them", param_hint="--event, --event-id or --event-json")
+        if self.json is not None and (self.event is not None or self.id_field is not None):
+            raise typer.BadParameter("there is only one event: --event-json", param_hint="--event or --event-id")
+        if self.id_field is not None and self.event is None:
+            raise typer.BadParameter("give the value of this field: --event VALUE", param_hint="--event-id")
 
     def find(self, schema: Schema | None, names: frozenset[str] | None) -> Event:
         """The event, with the attributes of these names. Raises HarkenError if it is missing or was refused."""
@@ -84,10 +86,11 @@ class EventChoice:
             return Event.of(content, schema, names=names)
         assert self.files is not None
         events = EventFiles(self.files, self.format, schema, _BATCH, self.split)
-        if self.name is None:
-            return _at(events, self.position or 0, names)
-        path, value = _field_and_value(self.name)
-        return _named(events, self.name, path, value, None if names is None else names | {path[0]})
+        if self.id_field is None:
+            return _at(events, _position(self.event), names)
+        path = _path(self.id_field)
+        assert self.event is not None
+        return _named(events, path, self.event, None if names is None else names | {path[0]})
 
 
 def _at(events: EventFiles, position: int, names: frozenset[str] | None) -> Event:
@@ -105,7 +108,7 @@ def _at(events: EventFiles, position: int, names: frozenset[str] | None) -> Even
     raise SourceError(f"there is no event {position}: {events.title} has {there_are}")
 
 
-def _named(events: EventFiles, name: str, path: Path, value: str, names: frozenset[str] | None) -> Event:
+def _named(events: EventFiles, path: Path, value: str, names: frozenset[str] | None) -> Event:
     refused = 0
     for batch in events.batches(names):
         refused += len(batch.decoded.refused)
@@ -113,14 +116,20 @@ def _named(events: EventFiles, name: str, path: Path, value: str, names: frozens
             if any(to_text(each) == value for each in event.values(path)):
                 return event
     hint = f"{refused:,} events were refused: `harken check --events` tells why" if refused else None
-    raise SourceError(f"{events.title} has no event with {name}", hint=hint)
+    raise SourceError(f"{events.title} has no event with {format_path(path)} = {value}", hint=hint)
 
 
-def _field_and_value(name: str) -> tuple[Path, str]:
-    field, sign, value = name.partition("=")
+def _position(event: str | None) -> int:
+    if event is None:
+        return 0
+    if event.isascii() and event.isdigit():
+        return int(event)
+    hint = "a position is a number from 0; to give the value of a field, name the field by --event-id"
+    raise typer.BadParameter(f"{event!r}: {hint}", param_hint="--event")
+
+
+def _path(field: str) -> Path:
     try:
-        if not sign:
-            raise ValueError("write FIELD=VALUE")
-        return parse_path(field), value
+        return parse_path(field)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--event-id") from None

@@ -1,4 +1,4 @@
-"""A connection to a database, whichever its engine: statements, transactions, rows in bulk, errors."""
+"""The base class of connections to databases: statements, transactions, rows in bulk, errors."""
 
 from __future__ import annotations
 
@@ -16,44 +16,44 @@ if TYPE_CHECKING:
 
 Row = tuple[Any, ...]
 ColumnValues = Mapping[str, tuple[Storage, list[Any]]]
-"""Columns by their names, each with its values: None where a row has none."""
+"""The storage and the values of each column, by name. A value is None where a row has none."""
 _POSTGRES = ("postgresql://", "postgres://")
 _ROWS_AT_ONCE = 512
 
 
 def is_postgres(place: str) -> bool:
-    """Whether a text is a URL of PostgreSQL."""
+    """Whether a text is a PostgreSQL URL."""
     return place.startswith(_POSTGRES)
 
 
 class Connection(ABC):
-    """A connection that is opened when it is needed, and may be opened anew. One thread uses it at a time."""
+    """A connection that can be opened, closed and reopened. One thread may use it at a time."""
 
     dialect: ClassVar[Dialect]
 
     def __init__(self) -> None:
         self.driver: Any = None
-        """The connection of the driver; None if it is closed."""
+        """The driver's connection; None while closed."""
         self._process = os.getpid()
 
     @abstractmethod
     def _opened(self) -> Any:
-        """A new connection of the driver. It commits every statement by itself unless a transaction is begun."""
+        """A new connection of the driver, which commits each statement outside of a transaction."""
 
     def connect(self) -> None:
-        """Open it anew. Raises MissingExtraError, and what the driver raises."""
+        """Open the connection, after closing it if it is open. Raises MissingExtraError and the driver's errors."""
         self.close()
         self.driver, self._process = self._opened(), os.getpid()
 
     def close(self) -> None:
-        """Close it if it is open. A child of `fork()` leaves that of its parent alone."""
+        """Close the connection if this process opened it: a child of `fork()` must not close its parent's."""
         if self.driver is not None and self._process == os.getpid():
             self.driver.close()
             self.driver = None
 
     @property
     def is_usable(self) -> bool:
-        """Whether this process has it open, and may use it again."""
+        """Whether this process opened the connection, and may use it again."""
         return self.driver is not None and self._process == os.getpid()
 
     # Errors
@@ -61,29 +61,29 @@ class Connection(ABC):
     @classmethod
     @abstractmethod
     def errors(cls) -> tuple[type[Exception], ...]:
-        """What the driver raises."""
+        """The exception classes of the driver."""
 
     @classmethod
     @abstractmethod
-    def is_passing(cls, error: BaseException) -> bool:
-        """Whether to try again, later or on another connection, may help."""
+    def is_transient(cls, error: BaseException) -> bool:
+        """Whether a retry may succeed, later or on another connection."""
 
     @abstractmethod
     def is_lost(self, error: BaseException) -> bool:
-        """Whether this connection stays of no use after an error."""
+        """Whether this connection cannot be used any more after an error."""
 
     # Statements
 
     def _executed(self, text: str, values: Sequence[Any]) -> Any:
-        # Without values PostgreSQL is sent the text alone, which costs both sides less.
+        # Without values psycopg uses the simple query protocol, which costs less.
         return self.driver.execute(text, values) if values else self.driver.execute(text)
 
     def parameter(self, place: int) -> str:
-        """How a statement names its value at a place, from 1."""
+        """The placeholder in a statement for its value at a place, from 1."""
         return f"${place}"
 
     def run(self, text: str, values: Sequence[Any] = ()) -> int:
-        """Run a statement. Returns how many rows it changed, if the driver knows."""
+        """Run a statement. Returns the number of rows that it changed, if the driver knows it."""
         return int(self._executed(text, values).rowcount)
 
     def run_many(self, text: str, rows: Sequence[Sequence[Any]]) -> None:
@@ -96,13 +96,13 @@ class Connection(ABC):
         return rows
 
     def stream(self, text: str, values: Sequence[Any] = ()) -> Iterator[Row]:
-        """The same, in a transaction: not all of them are in memory at once."""
+        """The rows that a query returns, a part at a time in memory. Requires a transaction."""
         cursor = self._executed(text, values)
         while rows := cursor.fetchmany(_ROWS_AT_ONCE):
             yield from rows
 
     def integers(self, query: str, values: Sequence[Any] = ()) -> NDArray[np.int64]:
-        """The rows of a query whose columns are integers, as a matrix."""
+        """The rows of a query as a matrix. All columns must be integers."""
         import numpy as np
 
         cursor = self._executed(query, values)
@@ -110,14 +110,14 @@ class Connection(ABC):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All that is done inside, or nothing."""
+        """Run the block in a transaction: commit when it ends, roll back if it raises."""
         self.run("BEGIN")
         with self.committing():
             yield
 
     @contextmanager
     def committing(self) -> Iterator[None]:
-        """Commit the transaction that was begun when the block ends, or roll it back if that raises."""
+        """Commit the current transaction when the block ends, or roll it back if the block or the commit raises."""
         try:
             yield
             self.run("COMMIT")
@@ -126,7 +126,7 @@ class Connection(ABC):
             raise
 
     def roll_back(self) -> None:
-        """End a transaction, if there is one still: SQLite rolls back by itself where the disk is full."""
+        """Roll back the transaction if there is still one: SQLite rolls back by itself when the disk is full."""
         with suppress(Exception):
             self.driver.execute("ROLLBACK")
 
@@ -134,16 +134,16 @@ class Connection(ABC):
 
     @abstractmethod
     def insert(self, table: str, columns: ColumnValues) -> None:
-        """Insert many rows, given column by column."""
+        """Insert many rows, passed as columns."""
 
     @abstractmethod
     def relation(self, name: str, columns: ColumnValues) -> tuple[str, list[Any]]:
-        """Make rows known as a table to queries. Returns what a query begins with for that, and its values."""
+        """Let queries read these rows as a table `name`. Returns the text to put before a query, and its values."""
 
     @abstractmethod
     def analyse(self, tables: Sequence[str]) -> None:
-        """Have the planner look at tables."""
+        """Update the planner's statistics of tables."""
 
     @abstractmethod
     def size(self, tables: Sequence[str]) -> int:
-        """The bytes of tables, with their indexes. A database in memory counts all that it holds."""
+        """The bytes of tables and their indexes; of a database in memory, all of its bytes."""

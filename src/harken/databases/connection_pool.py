@@ -1,4 +1,4 @@
-"""Connections that threads share: one that nobody uses is taken again, and one that was cut meanwhile is replaced."""
+"""A pool of connections that threads share. Idle connections are reused, and replaced if they were cut meanwhile."""
 
 from __future__ import annotations
 
@@ -16,26 +16,29 @@ Answer = TypeVar("Answer")
 
 
 class Pool(Generic[Pooled]):
-    """Open connections. A child of `fork()` has connections of its own, and leaves those of its parent alone."""
+    """Open connections. A child of `fork()` opens connections of its own, and does not touch its parent's."""
 
     def __init__(self, make: Callable[[], Pooled], most_idle: float = inf) -> None:
         self._make = make
         self._most_idle = most_idle
-        """Connections that stay open when nobody uses them."""
+        """Most idle connections that stay open."""
         self._idle: dict[int, list[Pooled]] = {}
-        """By the process that has them open."""
+        """Idle connections by the id of the process that opened them."""
         self._lock = fork_lock(PART)
         self._is_closed = False
         finalize(self, _close, self._idle)
 
-    def ask(self, first: Callable[[Pooled], Answer]) -> Answer:
-        """What a statement returns."""
-        connection, answer = self.take(first)
+    def run(self, statement: Callable[[Pooled], Answer]) -> Answer:
+        """Run a statement on a connection, and return its result."""
+        connection, answer = self.take(statement)
         self.give_back(connection)
         return answer
 
     def take(self, first: Callable[[Pooled], Answer]) -> tuple[Pooled, Answer]:
-        """A connection for one thread, and what a first statement on it returns."""
+        """A connection for one thread, and the result of a first statement on it.
+
+        If that fails because an idle connection was cut, it is run on another one.
+        """
         while True:
             with self._lock:
                 idle = self._idle.get(os.getpid())
@@ -54,7 +57,7 @@ class Pool(Generic[Pooled]):
                     raise
 
     def give_back(self, connection: Pooled) -> None:
-        """Keep a connection that was taken for whoever comes next, unless it is of no use."""
+        """Return a connection to the pool, which closes it if it is not usable or there are enough idle ones."""
         with self._lock:
             idle = self._idle.setdefault(os.getpid(), [])
             if connection.is_usable and not self._is_closed and len(idle) < self._most_idle:
@@ -63,7 +66,7 @@ class Pool(Generic[Pooled]):
         connection.close()
 
     def close(self) -> None:
-        """Close those that nobody uses, and the others once they are given back."""
+        """Close the idle connections now, and the others when they are given back."""
         self._is_closed = True
         with self._lock:
             idle = self._idle.pop(os.getpid(), [])

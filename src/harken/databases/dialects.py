@@ -1,4 +1,4 @@
-"""How SQLite, PostgreSQL, DuckDB and Spark write SQL: types, literals, and what their planners have to be told."""
+"""The SQL of SQLite, PostgreSQL, DuckDB and Spark: types, literals, and settings of their planners."""
 
 from __future__ import annotations
 
@@ -9,52 +9,52 @@ from typing import NamedTuple
 
 
 class Storage(StrEnum):
-    """How a database stores the values of a column. The values name columns of tables."""
+    """How a database stores the values of a column. The members' texts are parts of column names."""
 
     NUMBER = "num"
     TEXT = "txt"
     WHOLE = "whole"
-    """Booleans, dates, timestamps, places in a coded domain, and whether there is a value: as integers."""
+    """Integers, which stand for booleans, dates, timestamps, places in a coded domain, and presence."""
 
 
 class Dialect(NamedTuple):
-    """How one engine writes SQL."""
+    """The SQL of one database."""
 
     name: str
     types: Mapping[Storage, str]
     infinity: str
     """The literal of the greatest double."""
     double_suffix: str = ""
-    """What makes a literal a double that an exponent does not make one."""
+    """Suffix of a literal of a double, if an exponent does not make it a double."""
     table_suffix: str = ""
-    """What a definition of a table ends with."""
+    """The end of every CREATE TABLE."""
     by_key: str = ""
-    """What a definition ends with whose rows are to lie in the index of their key."""
+    """The end of the CREATE TABLE of a table whose rows are stored in the index of their key."""
     blob: str = "BLOB"
     """The type of bytes."""
     has_escapes: bool = False
-    """Whether a backslash means something in the literal of a text, and a dollar before it is parsed."""
+    """Whether a backslash in a string literal is an escape, and a dollar may begin a variable."""
     keeps_order: bool = False
-    """Whether `CROSS JOIN` makes the table on the left the outer one, so that the other is found by its index."""
+    """Whether `CROSS JOIN` makes its left table the outer one, so that rows of the right one are found by an index."""
     has_indexes: bool = True
     is_temporary: bool = False
-    """Whether a matcher's tables are those of its session."""
+    """Whether a matcher's tables are temporary tables of its session."""
     emptying: str = "TRUNCATE TABLE"
-    """What deletes all rows of a table whose name follows."""
+    """The statement, without the name of the table, that deletes all rows of a table."""
     joined_as_written: tuple[str, ...] = ()
-    """The statements after which a session joins tables in the order in which `CROSS JOIN` names them."""
+    """Statements after which a session joins tables in the order of their `CROSS JOIN`."""
     planned_once: tuple[str, ...] = ()
-    """The statements after which a session plans a query once, and not for each batch."""
+    """Statements after which a session plans a query once, instead of for each batch."""
     range_types: Mapping[Storage, str] = MappingProxyType({})
-    """The types of ranges by what they are ranges of: there an index finds the ranges that a value lies in."""
+    """Range types by the storage of their ends. An index on such a type finds the ranges that contain a value."""
     own_types: tuple[str, ...] = ()
-    """The statements that make those of `range_types` that the engine does not bring."""
+    """Statements that create the `range_types` that are not built in."""
 
 
 def postgres_dialect(schema: str = "") -> Dialect:
-    """That of PostgreSQL, with its own types in a schema.
+    """The dialect of PostgreSQL, with its range types in `schema`.
 
-    A session's schema has to be named: functions of it, which make ranges, are not found otherwise.
+    Types in a session's temporary schema need its name: PostgreSQL does not search it for the functions of a type.
     """
     ranges = f"{schema}harken_ranges"
     return Dialect(

@@ -1,4 +1,4 @@
-"""DuckDB, inside the process. It has no indexes to be kept: it scans columns."""
+"""Connections to DuckDB, inside the process. DuckDB scans columns: tables need no indexes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class DuckConnection(Connection):
-    """A file, a database in memory that no other connection sees, or whatever a connection of somebody else is to."""
+    """A connection to a file, to a private database in memory, or to the database of an open DuckDB connection."""
 
     dialect: ClassVar[Dialect] = DIALECTS["duckdb"]
 
@@ -26,7 +26,7 @@ class DuckConnection(Connection):
         super().__init__()
         self._source = source
         self._settings = settings
-        """What DuckDB is told besides."""
+        """Keyword arguments of `duckdb.connect`."""
 
     def _opened(self) -> duckdb.DuckDBPyConnection:
         with needing_extra():
@@ -35,7 +35,7 @@ class DuckConnection(Connection):
         if not isinstance(self._source, str):
             return self._source.cursor()
         driver = duckdb.connect(self._source, **self._settings)
-        driver.execute("SET enable_progress_bar = false")  # it would draw one in a notebook
+        driver.execute("SET enable_progress_bar = false")  # which a notebook would show
         return driver
 
     @classmethod
@@ -47,7 +47,7 @@ class DuckConnection(Connection):
         return (duckdb.Error,)
 
     @classmethod
-    def is_passing(cls, error: BaseException) -> bool:
+    def is_transient(cls, error: BaseException) -> bool:
         import duckdb
 
         return isinstance(error, duckdb.IOException | duckdb.ConnectionException)
@@ -59,7 +59,7 @@ class DuckConnection(Connection):
 
     @classmethod
     def is_missing(cls, error: BaseException) -> bool:
-        """Whether a table is not there."""
+        """Whether an error says that a table does not exist."""
         import duckdb
 
         return isinstance(error, duckdb.CatalogException)
@@ -85,7 +85,7 @@ class DuckConnection(Connection):
         return "", []
 
     def analyse(self, tables: Sequence[str]) -> None:
-        """It keeps its statistics by itself."""
+        """Do nothing: DuckDB updates its statistics by itself."""
 
     def size(self, tables: Sequence[str]) -> int:
         return int(self.integers("SELECT sum(memory_usage_bytes) AS bytes FROM duckdb_memory()")[0, 0])

@@ -1,4 +1,4 @@
-"""PostgreSQL at a URL."""
+"""Connections to PostgreSQL servers."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 _TYPES = {Storage.NUMBER: "float8", Storage.TEXT: "text", Storage.WHOLE: "int8"}
 _IDLE = 0
-"""What libpq calls a session without a transaction."""
+"""libpq's transaction status of a session without a transaction."""
 _READ_ONLY, _MISSING = "25006", ("42P01", "3F000")
-"""The codes of errors: a server that takes no changes; no such table, no such schema."""
+"""Codes of errors: a read-only server; a table or a schema that does not exist."""
 _FEW_ROWS = 8
-"""From so many rows on they are copied."""
+"""Fewest rows that are inserted by COPY."""
 SECONDS = 10
-"""How long a connection may take to be made."""
+"""Timeout for opening a connection."""
 PASSWORD_HINT = "a password, %, / and @ are written %25, %2F and %40"
-"""What to look at in a URL that is not understood: in …"""
+"""Part of hints about URLs that cannot be parsed. The word before it is `in`."""
 
 
 class PostgresConnection(Connection):
-    """A session. Tables that are temporary go with it."""
+    """A connection to a PostgreSQL server, with a session of its own."""
 
     dialect: ClassVar[Dialect] = postgres_dialect("pg_temp.")
 
@@ -37,7 +37,7 @@ class PostgresConnection(Connection):
         super().__init__()
         self._url = url
         self._settings = settings
-        """What psycopg is told besides."""
+        """Keyword arguments of `psycopg.connect`."""
 
     def _opened(self) -> psycopg.Connection[Any]:
         with needing_extra():
@@ -60,10 +60,10 @@ class PostgresConnection(Connection):
         return (psycopg.Error,)
 
     @classmethod
-    def is_passing(cls, error: BaseException) -> bool:
+    def is_transient(cls, error: BaseException) -> bool:
         import psycopg
 
-        # A server may take no changes for a while.
+        # A server may be read-only for a while, as after a failover.
         return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) or _state(error) == _READ_ONLY
 
     def is_lost(self, error: BaseException) -> bool:
@@ -71,11 +71,11 @@ class PostgresConnection(Connection):
 
     @classmethod
     def is_missing(cls, error: BaseException) -> bool:
-        """Whether a table is not there."""
+        """Whether an error says that a table or schema does not exist."""
         return _state(error) in _MISSING
 
     def marked(self, text: str) -> str:
-        """A statement that has a `?` for each of its values, and no other, as the driver takes it."""
+        """A statement with a `?` for each value, and no other `?`, rewritten with the driver's placeholders."""
         return _numbered(text)
 
     def run_many(self, text: str, rows: Sequence[Sequence[Any]]) -> None:
@@ -99,10 +99,10 @@ class PostgresConnection(Connection):
         """The columns of a relation with their types, without precision."""
         import psycopg
 
-        known = psycopg.adapters.types
+        registry = psycopg.adapters.types
         types: dict[str, str] = {}
         for each in self.driver.execute(f"SELECT * FROM {relation} AS t LIMIT 0").description or []:
-            info = known.get(each.type_code)  # also that of its elements, if it is an array
+            info = registry.get(each.type_code)  # for an array, the type of its elements
             name = info.name if info is not None else "user-defined"
             types[each.name] = name if info is None or info.oid == each.type_code else f"{name}[]"
         return types
@@ -113,7 +113,7 @@ class PostgresConnection(Connection):
         self._copy(f"{table} ({', '.join(columns)})", rows, types)
 
     def insert_rows(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        """Insert many rows, of whichever types."""
+        """Insert many rows. PostgreSQL converts the values to the types of the columns."""
         into = f"{table} ({', '.join(columns)})"
         if len(rows) < _FEW_ROWS:
             marks = ", ".join(map(self.parameter, range(1, len(columns) + 1)))
@@ -130,7 +130,7 @@ class PostgresConnection(Connection):
                 copy.write_row(row)
 
     def relation(self, name: str, columns: ColumnValues) -> tuple[str, list[Any]]:
-        """As arrays, not as a table: a table would have to be emptied and analysed for every batch."""
+        """Pass the rows as arrays: a table would have to be emptied and analysed for every batch."""
         types = [_TYPES[storage] for storage, _ in columns.values()]
         arrays = ", ".join(f"{self.parameter(place)}::{each}[]" for place, each in enumerate(types, 1))
         beginning = f"WITH {name}({', '.join(columns)}) AS MATERIALIZED (SELECT * FROM unnest({arrays})) "

@@ -1,4 +1,4 @@
-"""SQLite, inside the process, with b-trees."""
+"""Connections to SQLite, inside the process."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from harken.databases.connection import ColumnValues, Connection, Row
 from harken.databases.dialects import DIALECTS, Dialect, Storage
 
 _ROWS_AT_ONCE = 512
-"""Rows of one INSERT. A statement a row would hand the interpreter's lock over for each of them."""
+"""Rows of one INSERT. A statement for each row would release the interpreter's lock for each row."""
 _MOST_VALUES = 32_000
-"""Values of one statement: SQLite takes 32,766."""
+"""Most values of one statement. SQLite takes 32,766."""
 _UNAVAILABLE = {
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_READONLY,
@@ -22,11 +22,11 @@ _UNAVAILABLE = {
     sqlite3.SQLITE_LOCKED,
 }
 _LOST = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
-"""After these a connection may stay of no use, also when the file is in order again."""
+"""Errors after which a connection may stay unusable, even when the file can be used again."""
 
 
 class SqliteConnection(Connection):
-    """A file, or a database in memory that no other connection sees."""
+    """A connection to a file, or to a private database in memory."""
 
     dialect: ClassVar[Dialect] = DIALECTS["sqlite"]
 
@@ -34,14 +34,15 @@ class SqliteConnection(Connection):
         super().__init__()
         self._path = path
         self._settings = settings
-        """Pragmas that a new connection is given."""
+        """Pragmas to set when the connection is opened, such as "synchronous = NORMAL"."""
         self._busy_seconds = busy_seconds
-        """How long it waits for others that have locked the file."""
+        """How long to wait for a lock on the file."""
         self._relations: dict[str, dict[str, Storage]] = {}
+        """The columns of each table that `relation` made."""
 
     def _opened(self) -> sqlite3.Connection:
         self._relations = {}
-        # Threads take turns under the lock of whoever has it. Statements are prepared once and kept.
+        # Threads may use the connection in turn. Prepared statements are cached.
         driver = sqlite3.connect(
             self._path,
             timeout=self._busy_seconds,
@@ -58,7 +59,7 @@ class SqliteConnection(Connection):
         return (sqlite3.Error,)
 
     @classmethod
-    def is_passing(cls, error: BaseException) -> bool:
+    def is_transient(cls, error: BaseException) -> bool:
         return code_of(error) in _UNAVAILABLE
 
     def is_lost(self, error: BaseException) -> bool:
@@ -68,14 +69,14 @@ class SqliteConnection(Connection):
         return f"?{place}"
 
     def marked(self, text: str) -> str:
-        """A statement that has a `?` for each of its values, and no other, as the driver takes it."""
+        """A statement with a `?` for each value, and no other `?`, as the driver takes it: unchanged."""
         return text
 
     def insert(self, table: str, columns: ColumnValues) -> None:
         self.insert_rows(table, list(columns), list(zip(*(values for _, values in columns.values()), strict=True)))
 
     def insert_rows(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        """Insert many rows, in statements of 512, 256, … and 1 of them, which SQLite keeps prepared."""
+        """Insert many rows, by statements for 512, 256, … and 1 rows, so that the cache of statements has few."""
         head = f"INSERT INTO {table} ({', '.join(columns)}) VALUES "
         marks = f"({', '.join('?' * len(columns))})"
         most = min(_ROWS_AT_ONCE, 1 << (_MOST_VALUES // len(columns)).bit_length() - 1)
@@ -96,7 +97,7 @@ class SqliteConnection(Connection):
             self._relations[name] = wanted
         self.run(f"DELETE FROM {name}")
         self.insert(name, columns)
-        if is_new:  # else it expects a million rows, and reads whole indexes for Bloom filters
+        if is_new:  # without ANALYZE SQLite expects a million rows, and reads whole indexes for Bloom filters
             self.run(f"ANALYZE {name}")
         return "", []
 
@@ -111,6 +112,6 @@ class SqliteConnection(Connection):
 
 
 def code_of(error: BaseException) -> int | None:
-    """What SQLite calls an error, without the details."""
+    """The primary result code of an error; None if it is none of SQLite's."""
     code = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF

@@ -1,4 +1,4 @@
-"""Calls of one operator: in batches or one by one, bounded in time, repeated, counted, and given up where they fail."""
+"""Calls of one operator: in batches or one by one, with a timeout, retries, counts, and a pause after failures."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from harken.schema.values import KINDS, Value, utc
 
 Binding = tuple[Value, ...]
 Outcome = bool | tuple[Binding, ...] | HarkenError
-"""Truth or, where variables are to be bound, all their bindings; or why it is unknown."""
+"""Truth or, where arguments are variables, all their bindings; or the error that makes the predicate unknown."""
 _THREADS = 8
 _MOST_ABANDONED = 16
-"""Calls that ran out of time and still run: beyond so many the operator is left alone."""
+"""Calls past their timeout that may still run before the operator is paused."""
 _COMPARABLE = {*KINDS, type(None), bytes, type(FREE)}
-"""Types of values that are the same if they are equal: an array may hold 1 or TRUE."""
+"""Types whose equal values are the same value. Arrays are not: [1] equals [True]."""
 _FIRST_WAIT = 0.05
-"""Seconds before a call is made again."""
+"""Seconds before the first retry. Each further wait is twice as long."""
 
 
 class Evaluation(NamedTuple):
-    """One evaluation: what the operator sees of an event, and the arguments of the predicate."""
+    """One evaluation: the attributes of an event that the operator reads, and the arguments of the predicate."""
 
     event: Mapping[str, Any]
     arguments: tuple[Any, ...]
@@ -41,16 +41,16 @@ class Evaluation(NamedTuple):
 
 @dataclass(slots=True)
 class CallCounts:
-    """What an operator did so far."""
+    """Counts of an operator's calls since it was made."""
 
     calls: int = 0
     evaluations: int = 0
-    """Predicates that were evaluated on an event: a batch has several in a call."""
+    """Predicates evaluated on an event: a call of a batched operator makes several."""
     failures: int = 0
     timeouts: int = 0
     retries: int = 0
     refused: int = 0
-    """Evaluations that were not made, because the operator was left alone."""
+    """Evaluations that were not made because the operator was paused."""
     seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
@@ -68,35 +68,35 @@ class Caller:
         self._limits = limits
         self._lock = fork_lock(PART)
         self._turns: dict[int, threading.RLock] = {}
-        """By process: a child of `fork()` does not wait for a call that its parent was making."""
-        self._in_a_row = 0
+        """By process id: a child of `fork()` does not wait for a call that its parent was making."""
+        self._failures_in_a_row = 0
         self._paused_until = 0.0
         self._abandoned: list[Future[Any]] = []
 
     def __call__(self, rows: Sequence[Evaluation]) -> list[Outcome]:
-        """The outcome of each row. Rows of a batched operator have variables at the same places."""
+        """The outcome of each row. Rows for a batched operator must have variables at the same places."""
         operator = self.operator
         if operator.is_deterministic and operator.signature.reads is not None and len(rows) > 1:
             places = _equal_rows(rows)
             if places is not None and len(set(places)) < len(rows):
                 distinct = list(dict.fromkeys(places))
-                known = dict(zip(distinct, self._called([rows[place] for place in distinct]), strict=True))
-                return [known[place] for place in places]
+                outcomes = dict(zip(distinct, self._called([rows[place] for place in distinct]), strict=True))
+                return [outcomes[place] for place in places]
         return self._called(rows)
 
     def stats(self) -> dict[str, Any]:
-        """Counts, and whether it is called at present."""
+        """The counts, and whether the operator is paused."""
         return {**self.counts.to_dict(), "is_paused": monotonic() < self._paused_until}
 
     @property
     def cost(self) -> float:
-        """What an evaluation takes: as stated, else in milliseconds as measured, else 1."""
+        """Milliseconds of an evaluation: as stated, else as measured, else 1."""
         if self.operator.cost is not None:
             return self.operator.cost
         counts = self.counts
         return max(1e-3, 1e3 * counts.seconds / counts.evaluations) if counts.evaluations else 1.0
 
-    # One call after the other, or all at once
+    # Calls
 
     def _called(self, rows: Sequence[Evaluation]) -> list[Outcome]:
         operator = self.operator
@@ -113,19 +113,19 @@ class Caller:
         if paused is not None:
             return self._refuse(paused, len(rows))
         started, refused = perf_counter(), self.counts.refused
-        found = work()
+        outcomes = work()
         with self._lock:
-            made = len(rows) - (self.counts.refused - refused)  # it may have been given up on the way
+            made = len(rows) - (self.counts.refused - refused)  # the operator may have been paused on the way
             self.counts.calls += made
             self.counts.evaluations += made
             self.counts.seconds += perf_counter() - started
-        return found
+        return outcomes
 
     def _one(self, row: Evaluation) -> Outcome:
-        """One row, tried as often as the policy says."""
-        free = _free(row)
-        found: Outcome = self._tried(lambda: self._read(self.operator.function(row.event, *row.arguments), free))
-        return found
+        """The outcome of one row, with retries."""
+        free = _free_count(row)
+        outcome: Outcome = self._tried(lambda: self._read(self.operator.function(row.event, *row.arguments), free))
+        return outcome
 
     def _tried(self, work: Callable[[], Any]) -> Any:
         wait = _FIRST_WAIT
@@ -135,12 +135,12 @@ class Caller:
                 return self._refuse(paused, 1)[0]
             try:
                 with self._turn():
-                    found = self._timed(work)
+                    result = self._timed(work)
             except BaseException as problem:
                 error = self._failed(problem)
             else:
-                self._in_a_row = 0
-                return found
+                self._failures_in_a_row = 0
+                return result
             if turn < self.operator.retries:
                 with self._lock:
                     self.counts.retries += 1
@@ -149,13 +149,13 @@ class Caller:
         return error
 
     def _turn(self) -> AbstractContextManager[Any]:
-        """Engines are matched in several threads: an operator that is not said to be safe there is called in one."""
+        """The lock to hold during a call, because several threads may match: none if the operator is thread-safe."""
         if self.operator.is_thread_safe or self.operator.is_async:
             return nullcontext()
         return self._turns.setdefault(os.getpid(), threading.RLock())
 
     def _timed(self, work: Callable[[], Any]) -> Any:
-        """The result of the work, which is left behind if it takes too long."""
+        """The result of the work. Work that takes longer than the timeout is abandoned, and TimeoutError raised."""
         limit = self.operator.timeout
         if limit is None:
             return work()
@@ -167,7 +167,7 @@ class Caller:
             except BaseException as problem:
                 future.set_exception(problem)
 
-        # A thread of its own: one of a pool that never comes back would be missing there.
+        # A new thread: one that never returns would be lost to a pool.
         threading.Thread(target=run, name=f"operator {self.operator.name}", daemon=True).start()
         try:
             return future.result(limit)
@@ -190,12 +190,12 @@ class Caller:
                 return self._refuse(paused, 1)[0]
             try:
                 answer = await asyncio.wait_for(operator.function(row.event, *row.arguments), operator.timeout)
-                found = self._read(answer, _free(row))
+                outcome = self._read(answer, _free_count(row))
             except BaseException as problem:
                 error = self._failed(problem)
             else:
-                self._in_a_row = 0
-                return found
+                self._failures_in_a_row = 0
+                return outcome
             if turn < operator.retries:
                 self.counts.retries += 1
                 await asyncio.sleep(wait)
@@ -208,22 +208,22 @@ class Caller:
         if paused is not None:
             return self._refuse(paused, len(rows))
         started = perf_counter()
-        free = _free(rows[0])
+        free = _free_count(rows[0])
         function = self.operator.function
-        groups = [rows] if self.operator.batched == "lists" else _alike(rows)
+        groups = [rows] if self.operator.batched == "lists" else _grouped_by_types(rows)
         if len(groups) > 1:
-            answered = {id(row): each for group in groups for row, each in zip(group, self._batch(group), strict=True)}
-            return [answered[id(row)] for row in rows]
+            outcomes = {id(row): each for group in groups for row, each in zip(group, self._batch(group), strict=True)}
+            return [outcomes[id(row)] for row in rows]
         columns = _lists if self.operator.batched == "lists" else _arrow
 
         def call() -> list[Any]:
             events, arguments = columns(rows)
-            found = function(events, *arguments)
+            result = function(events, *arguments)
             if self.operator.is_async:
-                found = _on_loop(_wait(found))
-            answers = found.to_pylist() if hasattr(found, "to_pylist") else list(found)
+                result = _on_loop(_wait(result))
+            answers = result.to_pylist() if hasattr(result, "to_pylist") else list(result)
             if len(answers) != len(rows):
-                raise OperatorError(f"it answered {len(answers)} times for {len(rows)} events")
+                raise OperatorError(f"it returned {len(answers)} answers for {len(rows)} events")
             return answers
 
         answers = self._tried(call)
@@ -238,16 +238,16 @@ class Caller:
     def _read_one(self, answer: Any, free: int) -> Outcome:
         try:
             return self._read(answer, free)
-        except Exception as problem:  # an answer may be anything, also what fails while it is read
+        except Exception as problem:  # an answer may be an iterator that raises
             return self._failed(problem)
 
-    # Failing
+    # Failures
 
     def _pause(self) -> OperatorError | None:
-        """Why the operator is left alone at present, if it is."""
+        """The error of calls while the operator is paused; None if it is not."""
         if monotonic() < self._paused_until:
             message = f"the operator `{self.operator.name}` failed {self.operator.most_failures} times in a row"
-            return OperatorError(message, hint=f"it is left alone for {self.operator.pause:g} seconds")
+            return OperatorError(message, hint=f"it is not called for {self.operator.pause:g} seconds")
         return None
 
     def _refuse(self, error: OperatorError, count: int) -> list[Outcome]:
@@ -256,18 +256,19 @@ class Caller:
         return [error] * count
 
     def _failed(self, problem: BaseException) -> HarkenError:
-        """Count a failure, and word it. What ends the program goes on."""
+        """Count a failure, and turn it into an error. KeyboardInterrupt is raised again."""
         if isinstance(problem, KeyboardInterrupt):
             raise problem
         is_late = isinstance(problem, FutureTimeoutError | TimeoutError | asyncio.TimeoutError)
         with self._lock:
             self.counts.failures += 1
             self.counts.timeouts += is_late
-            self._in_a_row += 1
+            self._failures_in_a_row += 1
             is_stuck = sum(not each.done() for each in self._abandoned) > _MOST_ABANDONED
-            if self._in_a_row >= self.operator.most_failures or is_stuck:
+            if self._failures_in_a_row >= self.operator.most_failures or is_stuck:
                 self._paused_until = monotonic() + self.operator.pause
-                self._in_a_row = self.operator.most_failures - 1  # then one more try, and no more if that fails
+                # After the pause one call is tried; another failure pauses the operator again.
+                self._failures_in_a_row = self.operator.most_failures - 1
         name = self.operator.name
         if isinstance(problem, LimitError):
             return problem
@@ -280,7 +281,7 @@ class Caller:
     # Answers
 
     def _read(self, answer: Any, free: int) -> bool | tuple[Binding, ...]:
-        """What an answer says. Raises OperatorError or LimitError."""
+        """An answer as truth or bindings. Raises OperatorError or LimitError."""
         if free:
             return self._bindings(answer, free)
         if isinstance(answer, bool):
@@ -297,11 +298,11 @@ class Caller:
         if answer is False:
             return ()
         if answer is None:
-            raise OperatorError("it returned None, not bindings", hint="return an empty list where there are none")
+            raise OperatorError("it returned None, not bindings", hint="return an empty list if there are none")
         if isinstance(answer, str | bytes | Mapping) or not isinstance(answer, Iterable):
             hint = "yield each binding, or return a list of them"
             raise OperatorError(f"it returned a {type(answer).__name__}, not bindings", hint=hint)
-        found: dict[Any, Binding] = {}
+        bindings: dict[Any, Binding] = {}
         most = self._limits.max_operator_bindings
         for count, each in enumerate(answer, 1):
             if count > most:
@@ -310,17 +311,18 @@ class Caller:
             several = (each,) if free == 1 and not isinstance(each, tuple) else each
             if not isinstance(several, tuple | list) or len(several) != free:
                 if not free:
-                    message = f"it returned bindings, such as {each!r:.40}, and there is no variable to bind"
+                    message = f"it returned bindings, such as {each!r:.40}, but there is no variable to bind"
                     raise OperatorError(message, hint="return True or False where no argument is harken.FREE")
                 raise OperatorError(f"a binding is a tuple of {free}, not {each!r:.40}")
             values = tuple(_value(one) for one in several)
             if None not in values:
-                found[tuple(map(type, values)), values] = values  # type: ignore[assignment]
-        return tuple(found.values())  # 1 and TRUE are equal in Python, and not the same
+                # Keyed by types too: 1 and True are equal in Python, but different values.
+                bindings[tuple(map(type, values)), values] = values  # type: ignore[assignment]
+        return tuple(bindings.values())
 
 
 def _value(given: Any) -> Value | None:
-    """What is bound, as a value of the language; None if it is none. Raises OperatorError."""
+    """A binding as a value of the language; None for None and NaN. Raises OperatorError."""
     if hasattr(given, "item") and type(given).__module__ == "numpy":
         given = given.item()
     kind = type(given)
@@ -328,7 +330,7 @@ def _value(given: Any) -> Value | None:
         return None
     try:
         if kind is int or kind is float:
-            Constant(given)  # whole numbers of 64 bits, finite others
+            Constant(given)  # raises for integers beyond 64 bits and for infinite floats
         elif kind is str and not given.isascii():
             given.encode()
         elif hasattr(given, "utcoffset"):
@@ -341,21 +343,21 @@ def _value(given: Any) -> Value | None:
     return value
 
 
-def _free(row: Evaluation) -> int:
-    """How many variables are to be bound."""
+def _free_count(row: Evaluation) -> int:
+    """How many arguments are variables to bind."""
     return sum(each is FREE for each in row.arguments)
 
 
 def _equal_rows(rows: Sequence[Evaluation]) -> list[int] | None:
-    """For each row the place of the first that is the same; None if they do not compare."""
+    """For each row the place of the first row with the same values; None if some values cannot be compared."""
     first: dict[Any, int] = {}
-    found: list[int] = []
+    places: list[int] = []
     for place, row in enumerate(rows):
         values = (*row.event.values(), *row.arguments)
         if any(type(each) not in _COMPARABLE for each in values):
             return None
-        found.append(first.setdefault((tuple(row.event), tuple(map(type, values)), values), place))
-    return found
+        places.append(first.setdefault((tuple(row.event), tuple(map(type, values)), values), place))
+    return places
 
 
 def _lists(rows: Sequence[Evaluation]) -> tuple[Any, list[Any]]:
@@ -365,8 +367,8 @@ def _lists(rows: Sequence[Evaluation]) -> tuple[Any, list[Any]]:
     ]
 
 
-def _alike(rows: Sequence[Evaluation]) -> list[Sequence[Evaluation]]:
-    """Rows by the types of their values: those of a column of Arrow are of one."""
+def _grouped_by_types(rows: Sequence[Evaluation]) -> list[Sequence[Evaluation]]:
+    """Groups of rows whose values have the same types, since a column of Arrow has one type."""
     kinds = [
         {
             name: KINDS.get(type(each), type(each))
@@ -393,9 +395,10 @@ def _arrow(rows: Sequence[Evaluation]) -> tuple[Any, list[Any]]:
     return table, [each if each is FREE else pa.array(each) for each in arguments]
 
 
-# Threads and the loop are made when they are first needed, again in a child of `fork()`.
+# Each process makes its thread pool and event loop at first use, a child of `fork()` too.
 
 _made: dict[int, tuple[ThreadPoolExecutor | None, asyncio.AbstractEventLoop | None]] = {}
+"""The thread pool and the event loop of each process, by its id."""
 _making = fork_lock(PART)
 
 

@@ -1,4 +1,4 @@
-"""The operators of an engine at work: in which order they are asked, and what calls them."""
+"""The operators of an engine, the order in which it evaluates them, and their callers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ORDERS = ("adaptive", "suborder", "sequential", "naive")
 
 @dataclass(frozen=True, slots=True)
 class Operating:
-    """Operators, their order, and a caller each."""
+    """Operators by name, the order of evaluation, and a caller for each operator."""
 
     operators: OperatorSet = field(default_factory=OperatorSet)
     order: str = ORDERS[0]
@@ -27,7 +27,7 @@ class Operating:
 
     @classmethod
     def of(cls, given: Iterable[Operator | str], order: str, limits: Limits = DEFAULT_LIMITS) -> Operating:
-        """Raises OperatorError, and CapabilityError if there is no such order."""
+        """Make callers for operators. Raises OperatorError, and CapabilityError if there is no such order."""
         if order not in ORDERS:
             hint = did_you_mean(order, ORDERS) or f"there are {', '.join(ORDERS)}"
             raise CapabilityError(f"there is no order `{order}`", hint=hint)
@@ -35,11 +35,11 @@ class Operating:
         return cls(operators, order, {name: Caller(each, limits) for name, each in operators.items()}, limits)
 
     def within(self, limits: Limits) -> Operating:
-        """The same with these limits: itself, with all that it counted, if it has them already."""
+        """The same operators and order with other limits. Equal limits return self, with its counts."""
         return self if limits == self.limits else Operating.of(self.operators, self.order, limits)
 
     def stats(self) -> dict[str, Any]:
-        """What each operator did so far."""
+        """The counts and the cost of each operator."""
         return {name: {**each.stats(), "cost": round(each.cost, 6)} for name, each in self.callers.items()}
 
 

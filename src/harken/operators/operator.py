@@ -1,4 +1,4 @@
-"""The decorator that makes an operator of a function, and what an operator states about itself."""
+"""The decorator that makes an operator of a function, and the properties that an operator states."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harken.schema.values import Kind
 
 
 class Free:
-    """What arrives at an argument that is a variable in the text: the operator is to bind it."""
+    """Passed for an argument that is a variable in the text, which the operator binds."""
 
     _only: Free | None = None
 
@@ -48,33 +48,33 @@ _KINDS: dict[Any, Kind] = {
     date: Kind.DATE,
 }
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_TAKEN = frozenset(("contains", "startswith", "endswith", "rlike", "regexp", "regexp_like", "xpath_boolean"))
-"""Names of the language that are no functions of it."""
+_RESERVED = frozenset(("contains", "startswith", "endswith", "rlike", "regexp", "regexp_like", "xpath_boolean"))
+"""Names of predicates of the language, which `FUNCTIONS` does not have."""
 Batched = Literal[False, "arrow", "lists"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operator:
-    """A function that decides predicates, and what is known of it. `harken.operator` makes one."""
+    """A function that decides predicates, with its properties. `harken.operator` makes one."""
 
     function: Callable[..., Any]
     signature: OperatorSignature
     cost: float | None = None
-    """What one evaluation takes, in milliseconds; None: it is measured."""
+    """Milliseconds of one evaluation; None: measured."""
     selectivity: float = 0.5
-    """How likely a predicate of it holds, as long as nothing is learnt."""
+    """The share of events for which a predicate holds, until it is measured."""
     is_deterministic: bool = True
-    """Whether what it reads and its arguments always give the same answer: equal ones of a batch are then one call."""
+    """Whether equal events and arguments give equal answers: equal ones of a batch are then evaluated once."""
     batched: Batched = False
-    """Whether it takes many events at once: columns of Arrow, or lists."""
+    """Whether a call takes many events: as columns of Arrow, or as lists."""
     is_thread_safe: bool = False
     is_async: bool = False
     timeout: float | None = None
     """Seconds after which a call has failed."""
     retries: int = 0
-    """How often a call that failed is made again, each time after twice as long."""
+    """How often a call that failed is made again, each time after twice the wait."""
     most_failures: int = 5
-    """Failures in a row after which it is not called any more, for `pause` seconds."""
+    """Failures in a row after which the operator is not called for `pause` seconds."""
     pause: float = 30.0
 
     @property
@@ -82,7 +82,7 @@ class Operator:
         return self.signature.name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The function itself: an operator can be tested like any other function."""
+        """Call the function, so that an operator can be tested like any other function."""
         return self.function(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -126,16 +126,17 @@ def operator(
 ) -> Operator | Callable[[Callable[..., Any]], Operator]:
     """Make an operator of a function: `near(event, place: str, distance=harken.FREE)`.
 
-    Its first argument is the event, a mapping; with `reads` it has only these attributes, as they came. The others are
-    those of the predicate; one whose default is `harken.FREE` may be a variable. It returns truth or, where variables
-    are to be bound, all their bindings: values, or tuples where several are. `cost` is in milliseconds, and measured
-    if it is not given. `checks` has, by the name of an argument, what raises ValueError for a constant that makes no
-    sense: who subscribes with it is told.
+    The first argument of the function is the event, a mapping; with `reads` it has only these attributes, unchanged.
+    Further arguments are those of the predicate; one whose default is `harken.FREE` may be a variable. The function
+    returns whether the predicate holds or, if arguments are variables, all their bindings: values, or tuples for
+    several variables. `cost` is in milliseconds, and measured if it is None. `checks` has functions by the name of an
+    argument: if one raises ValueError for a constant, the subscription is rejected with its message.
 
-    A `batched` operator is called with many events at once: a table and columns of Arrow, or lists, and answers in
-    kind. A coroutine function is awaited; with `thread_safe` calls of one batch go to several threads. A call that
-    raises, or takes longer than `timeout` seconds, is made again up to `retries` times; then its predicate is unknown
-    for that event. After `most_failures` in a row the operator is left alone for `pause` seconds.
+    A `batched` operator takes many events in one call and returns as many answers: `True` or "arrow" for a table and
+    columns of Arrow, "lists" for lists. A coroutine function is awaited; with `thread_safe` calls of one batch run in
+    several threads. A call that raises, or takes longer than `timeout` seconds, is made again up to `retries` times;
+    then the predicate is unknown for that event. After `most_failures` failures in a row the operator is not called for
+    `pause` seconds.
     """
 
     def made(decorated: Callable[..., Any]) -> Operator:
@@ -171,9 +172,9 @@ def operator(
 
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
-        raise OperatorError(f"{name!r} is no name of an operator", hint="give it one: @harken.operator(name='near')")
-    hint = "give it another one: @harken.operator(name=…)"
-    if name.lower() in FUNCTIONS or name.lower() in _TAKEN:
+        raise OperatorError(f"{name!r} is no name of an operator", hint="name it: @harken.operator(name='near')")
+    hint = "choose another name: @harken.operator(name=…)"
+    if name.lower() in FUNCTIONS or name.lower() in _RESERVED:
         raise OperatorError(f"`{name}` is a function of the language already", hint=hint)
     try:
         is_called = parse(f"{name}()") == Call(name, ())
@@ -186,23 +187,23 @@ def _check_name(name: str) -> None:
 def _parameters(
     function: Callable[..., Any], name: str, checks: Mapping[str, Callable[[Any], object]]
 ) -> tuple[OperatorParameter, ...]:
-    """What the predicates of a function take: its parameters behind the event."""
+    """The parameters of a function after the event."""
     try:
         hints = get_type_hints(function)
-    except (NameError, TypeError):  # annotations that only a type checker can follow
+    except (NameError, TypeError):  # annotations that only a type checker can resolve
         hints = {}
-    given = list(inspect.signature(function).parameters.values())
-    if not given:
+    declared = list(inspect.signature(function).parameters.values())
+    if not declared:
         hint = f"def {name}(event, …): the event is the first argument"
         raise OperatorError(f"the operator `{name}` takes no event", hint=hint)
-    found = []
-    for each in given[1:]:
+    parameters = []
+    for each in declared[1:]:
         if each.kind not in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD):
-            raise OperatorError(f"the operator `{name}` has the argument `{each}`: only plain ones can be called for")
+            raise OperatorError(f"the operator `{name}` has the argument `{each}`: arguments must be positional")
         is_free = each.default is FREE
         is_optional = each.default is not each.empty and not is_free
         kind, check = _KINDS.get(hints.get(each.name)), checks.get(each.name)
-        found.append(OperatorParameter(each.name, kind, is_free, is_optional, check))
-    for unknown in set(checks) - {each.name for each in found}:
+        parameters.append(OperatorParameter(each.name, kind, is_free, is_optional, check))
+    for unknown in set(checks) - {each.name for each in parameters}:
         raise OperatorError(f"the operator `{name}` has no argument `{unknown}` to check")
-    return tuple(found)
+    return tuple(parameters)

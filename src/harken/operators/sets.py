@@ -1,4 +1,4 @@
-"""The operators of an engine: given as such, by "module:name", or by the name of an entry point."""
+"""The operators of an engine: each an `Operator`, "module:name", or the name of an entry point."""
 
 from __future__ import annotations
 
@@ -16,47 +16,44 @@ ANNOUNCED: Announced[str] = Announced("harken.operators", {}, target_of)
 class OperatorSet(Mapping[str, Operator]):
     """Operators by name."""
 
-    __slots__ = ("_known", "signatures")
+    __slots__ = ("_operators", "signatures")
 
     def __init__(self, operators: Iterable[Operator] = ()) -> None:
-        self._known: dict[str, Operator] = {}
+        self._operators: dict[str, Operator] = {}
         for each in operators:
-            if self._known.setdefault(each.name, each) is not each:
+            if self._operators.setdefault(each.name, each) is not each:
                 raise OperatorError(f"two operators are called `{each.name}`")
-        self.signatures: Signatures = {name: each.signature for name, each in self._known.items()}
+        self.signatures: Signatures = {name: each.signature for name, each in self._operators.items()}
 
     def __getitem__(self, name: str) -> Operator:
-        return self._known[name]
+        return self._operators[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._known)
+        return iter(self._operators)
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._operators)
 
     def reads(self) -> frozenset[str] | None:
-        """The attributes that operators are passed; None if some is passed the whole event."""
-        found: set[str] = set()
-        for each in self._known.values():
+        """The attributes that operators are passed; None if an operator is passed the whole event."""
+        names: set[str] = set()
+        for each in self._operators.values():
             if each.signature.reads is None:
                 return None
-            found.update(each.signature.reads)
-        return frozenset(found)
+            names.update(each.signature.reads)
+        return frozenset(names)
 
 
 def operators_of(given: Iterable[Operator | str]) -> OperatorSet:
-    """The operators that are meant, each given as such, as "module:name" or as the name of an entry point.
-
-    Raises OperatorError.
-    """
+    """Operators by name, from operators, "module:name" and names of entry points. Raises OperatorError."""
     if isinstance(given, OperatorSet):
         return given
     if isinstance(given, str | Operator):
         given = [given]
-    return OperatorSet([operator for each in given for operator in _found(each)])
+    return OperatorSet([operator for each in given for operator in _loaded(each)])
 
 
-def _found(given: Operator | str) -> list[Operator]:
+def _loaded(given: Operator | str) -> list[Operator]:
     if isinstance(given, Operator):
         return [given]
     if not isinstance(given, str):
@@ -70,12 +67,13 @@ def _found(given: Operator | str) -> list[Operator]:
     else:
         target = given
     try:
-        found = imported(target)
+        value = imported(target)
     except (ImportError, AttributeError) as problem:
         raise OperatorError(f"the operator `{given}` cannot be loaded: {problem}") from problem
-    several = list(found.values()) if isinstance(found, OperatorSet) else found
-    several = list(several) if isinstance(several, list | tuple) else [several]
-    for each in several:
+    if isinstance(value, OperatorSet):
+        return list(value.values())
+    operators = list(value) if isinstance(value, list | tuple) else [value]
+    for each in operators:
         if not isinstance(each, Operator):
             raise OperatorError(f"`{given}` is no operator, but a {type(each).__name__}", hint="@harken.operator")
-    return several
+    return operators

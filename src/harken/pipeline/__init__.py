@@ -1,1 +1,1 @@
-"""A pipeline: events from a source, matched with subscriptions, as notifications into sinks, by one file."""
+"""Pipelines: read events from a source, match them with subscriptions, and write notifications to sinks, on Spark."""

@@ -1,4 +1,4 @@
-"""A pipeline without the command line around it, for `spark-submit` and `python -m harken.pipeline`."""
+"""Runs a pipeline for `spark-submit` and `python -m harken.pipeline`, without Harken's command line."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from harken.errors import ConfigError, HarkenError
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the pipeline of a configuration file. Returns the exit code: 0, or 3 if it cannot go on."""
+    """Run the pipeline of a configuration file. Returns the exit code: 0, or 3 after an error."""
     parser = argparse.ArgumentParser("harken.pipeline", description="Run a Harken pipeline.")
     parser.add_argument("configuration", metavar="PIPELINE.TOML")
-    parser.add_argument("--dry-run", action="store_true", help="show what it would do, and end")
+    parser.add_argument("--dry-run", action="store_true", help="show what the pipeline would do, and exit")
     options = parser.parse_args(arguments)
     from harken.pipeline.batch_planning import plan
     from harken.pipeline.config import load_config

@@ -1,12 +1,12 @@
-"""The log of a stream's batches: what each began with, and whether it is done.
+"""The log of a stream's batches: what each began with, and its result once it is done.
 
-CHECKPOINT/batches/lock                held by the process that writes here
+CHECKPOINT/batches/lock                locked by the process that writes the log
 CHECKPOINT/batches/query.json          Spark's id of the query whose batches these are
 CHECKPOINT/batches/00000007/begun.json the index version, the match time and the bound for late events; written first
 CHECKPOINT/batches/00000007/done.json  the counts; written once every sink has the batch
 
-Spark repeats a batch that it has not recorded as done. One that is done here is skipped; one that has only begun is
-processed with what was recorded, so that it gives the same notifications.
+After a crash Spark repeats the batches that it has not recorded as done. A batch that is done in this log is skipped.
+A batch that has only begun is processed with what it began with, so that it makes the same notifications.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FOLDER = "batches"
-KEPT = 1_000
-"""Batches whose records stay."""
+KEPT_BATCHES = 1_000
+"""Batches whose records are kept: the latest ones."""
 _FORMAT = 1
 _QUERY = f"{FOLDER}/query.json"
 _LOCK = "lock"
@@ -39,11 +39,11 @@ class Begun:
 
     batch: int
     version: int
-    """The version of the index."""
+    """The number of the index version."""
     fingerprint: str
     """The fingerprint of that version."""
     time: datetime
-    """The time of its matches."""
+    """The match time of its notifications."""
     late_before: datetime | None = None
     """Events with an earlier time are late."""
 
@@ -59,16 +59,18 @@ class Done:
 
 
 class BatchLog:
-    """The batches below a checkpoint. One process at a time writes to it."""
+    """The log below a checkpoint. One process at a time writes it."""
 
-    def __init__(self, checkpoint: str | os.PathLike[str], spark: SparkSession | None = None, keep: int = KEPT) -> None:
+    def __init__(
+        self, checkpoint: str | os.PathLike[str], spark: SparkSession | None = None, keep: int = KEPT_BATCHES
+    ) -> None:
         self._files = files_of(checkpoint, spark)
         self._keep = keep
-        self._numbers = self._known()
+        self._numbers = self._recorded()
 
     @property
     def root(self) -> str:
-        """The checkpoint."""
+        """The folder of the checkpoint."""
         return self._files.root
 
     @property
@@ -77,46 +79,45 @@ class BatchLog:
         return not self._numbers
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Keep other processes of this machine away. Raises FolderLockedError if one is at work."""
+    def locked(self) -> Iterator[None]:
+        """Lock the log against other processes on this machine. Raises FolderLockedError if one has locked it."""
         with self._files.locked(f"{FOLDER}/{_LOCK}", self._busy):
-            self._numbers = self._known()
+            self._numbers = self._recorded()
             yield
 
     def _busy(self, _: str) -> FolderLockedError:
-        hint = "two pipelines cannot have one checkpoint"
-        return FolderLockedError(f"another process works with {self.root}", hint=hint)
+        hint = "two pipelines cannot share a checkpoint"
+        return FolderLockedError(f"another process uses {self.root}", hint=hint)
 
     def claim(self, query: str) -> None:
-        """Claim the log for one of Spark's queries. Raises SegmentError if it belongs to another."""
-        known = self._read(_QUERY)
-        if known is None:
+        """Assign the log to one of Spark's queries, by its id. Raises SegmentError if it belongs to another query."""
+        content = self._read(_QUERY)
+        if content is None:
             self._write(_QUERY, {"query": query})
-        elif known.get("query") != query:
+        elif content.get("query") != query:
             raise SegmentError(
-                f"the batches in {self._files.root} are those of another query: Spark counts its batches anew",
-                hint="a checkpoint is kept or removed as a whole; name another one to start afresh",
+                f"the batches in {self._files.root} belong to another query: Spark now counts its batches from 0",
+                hint="keep or remove a checkpoint as a whole; to start again, name another one",
             )
 
     def begun(self, batch: int) -> Begun | None:
-        """What a batch began with; None if it did not begin."""
-        plain = self._read(_name(batch, "begun"))
-        if plain is None:
+        """What a batch began with; None if it has not begun."""
+        content = self._read(_name(batch, "begun"))
+        if content is None:
             return None
         try:
-            times = {name: _time(plain[name]) for name in ("time", "late_before")}
-            began = times["time"]
-            if began is None:
+            time, late_before = _time(content["time"]), _time(content["late_before"])
+            if time is None:
                 raise ValueError("it has no time")
-            return Begun(batch, int(plain["version"]), str(plain["fingerprint"]), began, times["late_before"])
+            return Begun(batch, int(content["version"]), str(content["fingerprint"]), time, late_before)
         except (KeyError, TypeError, ValueError) as error:
             raise self._damaged(_name(batch, "begun"), error) from error
 
     def begin(self, begun: Begun) -> None:
-        """Record what a batch begins with, before anything of it is written elsewhere."""
-        plain = {"version": begun.version, "fingerprint": begun.fingerprint}
+        """Record what a batch begins with. Call this before writing any result of the batch."""
+        content = {"version": begun.version, "fingerprint": begun.fingerprint}
         times = {"time": _text(begun.time), "late_before": _text(begun.late_before)}
-        self._write(_name(begun.batch, "begun"), plain | times)
+        self._write(_name(begun.batch, "begun"), content | times)
         if not self._numbers or self._numbers[-1] < begun.batch:
             self._numbers.append(begun.batch)
         while len(self._numbers) > self._keep:
@@ -124,28 +125,28 @@ class BatchLog:
 
     def done(self, batch: int) -> Done | None:
         """The result of a batch; None if it is not done."""
-        plain = self._read(_name(batch, "done"))
-        if plain is None:
+        content = self._read(_name(batch, "done"))
+        if content is None:
             return None
         try:
-            return Done(batch, _time(plain["newest"]), dict(plain["counts"]))
+            return Done(batch, _time(content["newest"]), dict(content["counts"]))
         except (KeyError, TypeError, ValueError) as error:
             raise self._damaged(_name(batch, "done"), error) from error
 
     def finish(self, done: Done) -> None:
-        """Record that a batch is done, once every sink has it."""
+        """Record the result of a batch. Call this after every sink has the batch."""
         self._write(_name(done.batch, "done"), {"newest": _text(done.newest), "counts": dict(done.counts)})
 
     def last(self) -> Done | None:
         """The result of the last batch that is done."""
         for batch in reversed(self._numbers):
-            found = self.done(batch)
-            if found is not None:
-                return found
+            done = self.done(batch)
+            if done is not None:
+                return done
         return None
 
-    def _known(self) -> list[int]:
-        """The recorded batches, ascending."""
+    def _recorded(self) -> list[int]:
+        """The numbers of the recorded batches, ascending."""
         return sorted(int(name) for name in self._files.names(FOLDER) if name.isdigit())
 
     def _read(self, name: str) -> dict[str, Any] | None:
@@ -153,15 +154,15 @@ class BatchLog:
         if text is None:
             return None
         try:
-            plain: dict[str, Any] = json.loads(text)
-            if plain.pop("format") != _FORMAT:
-                raise ValueError("it is of a format that this Harken does not know")
-            return plain
+            content: dict[str, Any] = json.loads(text)
+            if content.pop("format") != _FORMAT:
+                raise ValueError("this version of Harken does not know its format")
+            return content
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise self._damaged(name, error) from error
 
-    def _write(self, name: str, plain: Mapping[str, Any]) -> None:
-        self._files.write(name, json.dumps({"format": _FORMAT, **plain}).encode())
+    def _write(self, name: str, content: Mapping[str, Any]) -> None:
+        self._files.write(name, json.dumps({"format": _FORMAT, **content}).encode())
 
     def _damaged(self, name: str, error: Exception) -> SegmentError:
         return SegmentError(f"{self._files.root}/{name} cannot be understood: {error}")

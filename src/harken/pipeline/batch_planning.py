@@ -10,7 +10,7 @@ from harken.live.mismatch import NO_MISMATCHES, Mismatches
 from harken.pipeline.enrichment import enriched
 from harken.pipeline.exact_values import EXACT
 from harken.pipeline.matched_subscriptions import Subscriptions
-from harken.pipeline.odd_values import counted_odd, odd_values
+from harken.pipeline.odd_values import count_odd_values, odd_values
 from harken.pipeline.opened_source import opened_source
 from harken.pipeline.pipeline_session import pipeline_session
 from harken.pipeline.progress import odd_text
@@ -30,30 +30,30 @@ if TYPE_CHECKING:
 
     from harken.pipeline.config import Config
 
-_ODD = "of another type than subscriptions ask for; the events are matched, the values listed with the dead letters"
-_MIXED = "of several types for which subscriptions ask; each value is matched as it is"
+_ODD = "of another type than subscriptions compare with; the events are matched, and the values listed as dead letters"
+_MIXED = "of several types that subscriptions compare with; each value is matched with its own type"
 
 
 @dataclass(frozen=True, slots=True)
 class PipelinePlan:
-    """What a run would do, as far as it is known before."""
+    """What a run would do, as far as can be known without matching."""
 
     settings: tuple[tuple[str, str], ...]
     """The configuration, as labels and lines."""
     columns: tuple[tuple[str, str], ...]
-    """The names and types of the events' columns, as they are matched."""
+    """The names and types of the columns of the events when they are matched."""
     partitions: int | None
-    """Tasks that read the source; None for a stream, where each batch may have another number."""
+    """Number of tasks that read the source; None for a stream, where it differs from batch to batch."""
     parallelism: int
-    """Tasks that run at the same time."""
+    """Number of tasks that run at the same time."""
     index: IndexVersion
     strategy: Strategy
     expected_ns: float | None
     """Estimated matching time per event; None if the matcher makes no estimate."""
     mismatches: Mismatches = NO_MISMATCHES
-    """What subscriptions ask for and the columns of the events do not have."""
+    """What subscriptions use and the events do not have."""
     odd_values: Mapping[str, int] = field(default_factory=dict)
-    """By attribute: values in the source of another kind than subscriptions compare with."""
+    """By attribute: number of values in the source of another kind than subscriptions compare with."""
     mixed: tuple[str, ...] = ()
     """Columns with values of several types that subscriptions compare with."""
 
@@ -80,17 +80,17 @@ class PipelinePlan:
         """The plan as labels and lines for people."""
         shown = [f"{name} {kind.upper()}" for name, kind in self.columns]
         attributes = self.index.attributes
-        looked_at = "all attributes of an event" if attributes is None else ", ".join(attributes) or "nothing"
-        cost = "unknown" if self.expected_ns is None else f"{self.expected_ns:,.0f} ns an event, besides Spark's own"
+        used = "all attributes of an event" if attributes is None else ", ".join(attributes) or "nothing"
+        cost = "unknown" if self.expected_ns is None else f"{self.expected_ns:,.0f} ns an event, without Spark's work"
         mismatches = [line.strip() for line in str(self.mismatches).splitlines()] if self.mismatches else []
-        partitions = "by what a batch has" if self.partitions is None else f"{self.partitions:,}"
+        partitions = "depends on the batch" if self.partitions is None else f"{self.partitions:,}"
         return [
             *self.settings,
             ("events", ", ".join(shown)),
             *([("odd values", f"{odd_text(self.odd_values)}: {_ODD}")] if self.odd_values else []),
             *([("mixed columns", f"{', '.join(self.mixed)}: {_MIXED}")] if self.mixed else []),
             ("index", f"{self.index.subscriptions:,} subscriptions, {self.index.nbytes / 1e6:,.1f} MB"),
-            ("looks at", looked_at),
+            ("reads", used),
             ("chosen strategy", str(self.strategy)),
             ("partitions", f"{partitions}, {self.parallelism} at a time"),
             ("expected cost", cost),
@@ -99,12 +99,12 @@ class PipelinePlan:
 
 
 def plan(config: Config) -> PipelinePlan:
-    """Plan a run. This starts Spark and builds or opens the index; no event is matched or written.
+    """Plan a run. This starts Spark, and builds or opens the index, but matches and writes nothing.
 
-    Raises HarkenError for whatever would prevent the run from starting.
+    Raises HarkenError for any fault that would prevent the run from starting.
     """
     with pipeline_session(config) as spark, spark_errors():
-        temporary = replace(config.subscriptions, keep=None)  # an index built for the plan is not kept
+        temporary = replace(config.subscriptions, keep=None)  # do not keep an index that is built for the plan
         subscriptions = Subscriptions(replace(config, subscriptions=temporary), spark)
         source = opened_source(config, spark, subscriptions)
         index, columns = subscriptions.current(), source.columns
@@ -128,9 +128,9 @@ def plan(config: Config) -> PipelinePlan:
 
 
 def _odd_values(config: Config, spark: SparkSession, columns: SourceColumns, index: IndexVersion) -> dict[str, int]:
-    """The odd values in the source. It is read for that, also for a stream."""
+    """Count the odd values of each attribute. This reads the whole source, also that of a stream."""
     events = read(replace(config, mode="batch"), spark, columns)
-    return counted_odd(odd_values(events, used_attributes(index, spark))) if EXACT in events.columns else {}
+    return count_odd_values(odd_values(events, used_attributes(index, spark))) if EXACT in events.columns else {}
 
 
 def _partitions(events: DataFrame) -> int:

@@ -1,4 +1,4 @@
-"""Counts of what became of events."""
+"""Counts of events and of what they resulted in."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from harken.live.notifications import STAGES
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What became of the events of a batch, or the sum of several batches."""
+    """The counts of one batch, or of several batches added up."""
 
     events: int = 0
-    """All events of the source."""
+    """Number of events that were read."""
     notifications: int = 0
     dead_letters: Mapping[str, int] = field(default_factory=dict)
-    """By stage; stages without any are left out."""
+    """Number of dead letters by stage; stages without any are left out."""
     duplicates: int = 0
-    """Events that were dropped because their id had been seen before."""
+    """Events that were dropped because an earlier event had their id."""
     late: int = 0
-    """Late events, whether they were refused or matched."""
+    """Late events, whether they were rejected or matched."""
     max_event_time: datetime | None = None
+    """The time of the newest event."""
     odd_values: Mapping[str, int] = field(default_factory=dict)
-    """By attribute: values of another kind than subscriptions compare with."""
+    """By attribute: number of values of another kind than subscriptions compare with."""
 
     @property
-    def refused(self) -> int:
-        """The number of dead letters."""
+    def dead_letter_count(self) -> int:
+        """The number of dead letters of all stages."""
         return sum(self.dead_letters.values())
 
     def __add__(self, other: Counts) -> Counts:
@@ -48,12 +49,12 @@ class Counts:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The counts as plain data."""
+        """The counts as JSON data."""
         newest = self.max_event_time
         return asdict(self) | {"max_event_time": None if newest is None else newest.astimezone(UTC).isoformat()}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """The counts that `to_dict` gave. Raises TypeError or ValueError for other data."""
+        """The counts that `to_dict` returned. Raises TypeError or ValueError for other data."""
         newest = plain.get("max_event_time")
         return cls(**{**plain, "max_event_time": None if newest is None else datetime.fromisoformat(newest)})

@@ -1,4 +1,4 @@
-"""Why a line does not fit the columns. Spark only reports that it does not."""
+"""Finds out why a line does not fit the columns. Spark only reports that it does not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def json_reason(line: Column, columns: StructType) -> Column:
-    """Why a line of JSON does not fit the columns. The values that could be read are in the same row."""
+    """Why a line of JSON does not fit the columns. The row must have the values that Spark could read."""
     from pyspark.sql import functions as f
 
     wrong = [
@@ -24,26 +24,26 @@ def json_reason(line: Column, columns: StructType) -> Column:
     is_json = f.get_json_object(line, "$").isNotNull()
     return f.coalesce(
         f.when(line.isNull(), f.lit("there is no text")),
-        f.when(~is_json, f.lit("it is not JSON")),
-        f.when(~f.trim(line).startswith("{"), f.lit("it is not a JSON object")),
+        f.when(~is_json, f.lit("the text is not JSON")),
+        f.when(~f.trim(line).startswith("{"), f.lit("the text is not a JSON object")),
         *wrong,
-        f.lit("a value inside it is not of the type that `columns` says"),
+        f.lit("a nested value is not of the type that `columns` declares"),
     )
 
 
 def csv_reason(line: Column, columns: StructType, options: Mapping[str, str]) -> Column:
-    """Why a line of CSV does not fit the columns."""
+    """Why a line of CSV does not fit the columns. The row must have the values that Spark could read."""
     from pyspark.sql import functions as f
     from pyspark.sql.types import StringType, StructField, StructType
 
     texts = StructType([StructField(f"c{index}", StringType()) for index in range(len(columns))])
-    own = {name: value for name, value in options.items() if name.lower() not in ("header", "enforceschema")}
-    cells = f.from_csv(line, f.lit(texts.simpleString()[len("struct<") : -1].replace(":", " ")), own)
+    cell_options = {name: value for name, value in options.items() if name.lower() not in ("header", "enforceschema")}
+    cells = f.from_csv(line, f.lit(texts.simpleString()[len("struct<") : -1].replace(":", " ")), cell_options)
     wrong = [
         f.when(column(each.name).isNull() & cells[f"c{index}"].isNotNull(), _misfit(each.name, each.dataType))
         for index, each in enumerate(columns)
     ]
-    return f.coalesce(*wrong, f.lit(f"it does not have {len(columns)} cells"))
+    return f.coalesce(*wrong, f.lit(f"the line does not have {len(columns)} cells"))
 
 
 def _json_value(line: Column, name: str) -> Column:

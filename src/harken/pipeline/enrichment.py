@@ -1,4 +1,4 @@
-"""Events joined with reference tables, by their columns or by keys in their documents. No join duplicates an event."""
+"""Joins events with reference tables, by columns or by keys in their documents. No join duplicates an event."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _KEY = "_harken_key_"
 
 
 def enriched(events: DataFrame, enrichments: tuple[EnrichmentConfig, ...]) -> DataFrame:
-    """The events, joined with each table in turn. The tables are read in their current state.
+    """Join events with each table in turn. The tables are read in their current state.
 
-    Raises SourceError if a table has two rows for one key, or columns that the events have already.
+    Raises SourceError if a table has several rows for one key, or a column that the events have already.
     """
     for each in enrichments:
         events = _joined(events, each) if each.document_key is None else _with_elements(events, each)
@@ -38,23 +38,23 @@ def enriched(events: DataFrame, enrichments: tuple[EnrichmentConfig, ...]) -> Da
 
 
 def enriched_columns(events: DataFrame, enrichments: tuple[EnrichmentConfig, ...]) -> EventColumns:
-    """The columns of the events after all joins, without Harken's own. Nothing is joined for that.
+    """The columns of the events after all joins, without Harken's own columns. Joins nothing.
 
     Raises SourceError if a table cannot be read.
     """
-    found = dict(columns_of(events).columns.by_name)
+    columns = dict(columns_of(events).columns.by_name)
     for each in enrichments:
         if each.document_key is not None:
             continue
         with spark_errors():
             table = columns_of(_reference(each, events)).columns.by_name
         chosen = each.columns or tuple(name for name in table if name not in each.on)
-        found |= {each.prefix + name: table[name] for name in chosen if name in table}
-    return EventColumns(Fields(found))
+        columns |= {each.prefix + name: table[name] for name in chosen if name in table}
+    return EventColumns(Fields(columns))
 
 
 def _reference(enrichment: EnrichmentConfig, events: DataFrame) -> DataFrame:
-    """A reference table in its current state. CSV has no types: its keys get the types that they have in the events."""
+    """A reference table in its current state. Keys in CSV, which has no types, get the types of the events' columns."""
     from pyspark.sql.types import StructField, StructType
 
     spark = events.sparkSession
@@ -63,26 +63,27 @@ def _reference(enrichment: EnrichmentConfig, events: DataFrame) -> DataFrame:
     if enrichment.format != "csv":
         return spark.read.format(enrichment.format or "parquet").load(enrichment.path)
     reader = spark.read.format("csv").option("header", "true")
-    found = reader.option("inferSchema", "true").load(enrichment.path).schema
+    inferred = reader.option("inferSchema", "true").load(enrichment.path).schema
     keys = {key: events.schema[key].dataType for key in enrichment.on if key in events.columns}
-    columns = StructType([StructField(each.name, keys.get(each.name, each.dataType)) for each in found])
+    columns = StructType([StructField(each.name, keys.get(each.name, each.dataType)) for each in inferred])
     return reader.schema(columns).load(enrichment.path)
 
 
 def _joined(events: DataFrame, enrichment: EnrichmentConfig) -> DataFrame:
+    """The events with columns of a table."""
     table = _reference(enrichment, events)
     name = enrichment.table or enrichment.path
     for key in enrichment.on:
         require_column(events, key, f"by which they are joined with {name}")
         require_column(table, key, f"by which {name} is joined with events")
-        _refuse_other_type(key, events.schema[key].dataType, table.schema[key].dataType, name)
+        _require_joinable(key, events.schema[key].dataType, table.schema[key].dataType, name)
     chosen = enrichment.columns or tuple(each for each in table.columns if each not in enrichment.on)
     for each in chosen:
         require_column(table, each, f"which [[enrich]] takes from {name}")
         if enrichment.prefix + each in events.columns:
-            hint = "give the columns that are added a `prefix`, or choose them by `columns`"
+            hint = "give the added columns a `prefix`, or choose them with `columns`"
             raise SourceError(f"the events have a column `{enrichment.prefix + each}` before {name} adds it", hint=hint)
-    _refuse_ambiguous(table, enrichment.on, name)
+    _require_unique_keys(table, enrichment.on, name)
     keys = [column(key).alias(f"{_KEY}{index}") for index, key in enumerate(enrichment.on)]
     added = table.select(*keys, *(column(each).alias(enrichment.prefix + each) for each in chosen))
     condition = [column(key) == column(f"{_KEY}{index}") for index, key in enumerate(enrichment.on)]
@@ -91,7 +92,7 @@ def _joined(events: DataFrame, enrichment: EnrichmentConfig) -> DataFrame:
 
 
 def _with_elements(events: DataFrame, enrichment: EnrichmentConfig) -> DataFrame:
-    """The events with the columns of a table as elements of their documents."""
+    """The events with columns of a table as elements of their documents."""
     from pyspark.sql import functions as f
     from pyspark.sql.types import BinaryType, IntegralType, StringType
 
@@ -104,13 +105,13 @@ def _with_elements(events: DataFrame, enrichment: EnrichmentConfig) -> DataFrame
     if not isinstance(table.schema[key].dataType, StringType | IntegralType):
         kind = table.schema[key].dataType.simpleString().upper()
         hint = "cast it to a string in the reference table"
-        raise SourceError(f"`{key}` of {name} is {kind}, which is no key of a document", hint=hint)
+        raise SourceError(f"`{key}` of {name} is {kind}, which cannot be the key of a document", hint=hint)
     chosen = enrichment.columns or tuple(each for each in table.columns if each != key)
     for each in chosen:
         require_column(table, each, f"which [[enrich]] takes from {name}")
         require_name(each)
-    _refuse_ambiguous(table, enrichment.on, name)
-    # As JSON, which leaves out nulls.
+    _require_unique_keys(table, enrichment.on, name)
+    # `to_json` leaves out nulls.
     values = f.to_json(f.struct(*map(column, chosen)), {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ssXXX"})
     added = table.select(column(key).cast("string").alias(f"{_KEY}0"), values.alias(f"{_KEY}1"))
     assert enrichment.document_key is not None
@@ -121,17 +122,18 @@ def _with_elements(events: DataFrame, enrichment: EnrichmentConfig) -> DataFrame
         keyed = events.withColumn(f"{_KEY}2", find(column(DOCUMENT)))
         joined = keyed.join(added, column(f"{_KEY}2") == column(f"{_KEY}0"), enrichment.how)
         document = f.when(column(f"{_KEY}1").isNotNull(), add(column(DOCUMENT), column(f"{_KEY}1")))
-        found = joined.withColumn(DOCUMENT, f.coalesce(document, column(DOCUMENT)))
-        return found.drop(*(f"{_KEY}{index}" for index in range(3)))
+        with_elements = joined.withColumn(DOCUMENT, f.coalesce(document, column(DOCUMENT)))
+        return with_elements.drop(*(f"{_KEY}{index}" for index in range(3)))
 
 
 def _key_in(key: DocumentKey, document: str | bytes | bytearray | None) -> str | None:
+    """The join key in a document; None if it has none."""
     text = _text(document)
     return None if text is None else key(text)
 
 
 def _added(element: str, document: str | bytes | bytearray | None, values: str | None) -> str | bytes | None:
-    """The document with the values of a JSON object. None if nothing is added."""
+    """The document with the values of a JSON object in a new element; None if there is nothing to add."""
     text = _text(document)
     if text is None or values is None:
         return None
@@ -142,31 +144,32 @@ def _added(element: str, document: str | bytes | bytearray | None, values: str |
 
 
 def _text(document: str | bytes | bytearray | None) -> str | None:
-    """The text of a document, or None where it is none: then it is refused later, with its reason."""
+    """The text of a document; None if it cannot be decoded: matching rejects it with the reason."""
     try:
         return document if document is None or isinstance(document, str) else text_of(bytes(document))
     except DecodeError:
         return None
 
 
-def _refuse_other_type(key: str, ours: DataType, theirs: DataType, name: str | None) -> None:
+def _require_joinable(key: str, event_type: DataType, table_type: DataType, name: str | None) -> None:
     from pyspark.sql.types import NumericType
 
-    if ours != theirs and not (isinstance(ours, NumericType) and isinstance(theirs, NumericType)):
-        kinds = f"{ours.simpleString().upper()} of events and {theirs.simpleString().upper()} of {name}"
-        raise SourceError(f"`{key}` is of two types that cannot be joined, {kinds}")
+    are_numbers = isinstance(event_type, NumericType) and isinstance(table_type, NumericType)
+    if event_type != table_type and not are_numbers:
+        kinds = f"{event_type.simpleString().upper()} in events and {table_type.simpleString().upper()} in {name}"
+        raise SourceError(f"`{key}` has two types that cannot be joined, {kinds}")
 
 
-def _refuse_ambiguous(table: DataFrame, on: tuple[str, ...], name: str | None) -> None:
-    """Raise SourceError if several rows have the same key. Rows without a key join nothing."""
+def _require_unique_keys(table: DataFrame, on: tuple[str, ...], name: str | None) -> None:
+    """Raise SourceError if several rows have the same key. Rows without a key are ignored: they join no event."""
     from pyspark.sql import functions as f
 
     keys = [column(key) for key in on]
-    whole = table.select(*keys).dropna()
-    twice = whole.groupBy(*keys).agg(f.count(f.lit(1)).alias("n")).where(f.col("n") > 1).first()
-    if twice is not None:
-        key = ", ".join(f"{each} = {twice[each]!r}" for each in on)
+    complete = table.select(*keys).dropna()
+    duplicate = complete.groupBy(*keys).agg(f.count(f.lit(1)).alias("n")).where(f.col("n") > 1).first()
+    if duplicate is not None:
+        key = ", ".join(f"{each} = {duplicate[each]!r}" for each in on)
         raise SourceError(
-            f"{name} has {twice['n']:,} rows for {key}: an event would become as many",
-            hint="leave one row a key in the reference table, or join on more columns",
+            f"{name} has {duplicate['n']:,} rows for {key}: the join would duplicate events",
+            hint="keep one row per key in the reference table, or join on more columns",
         )

@@ -1,7 +1,7 @@
-"""Exact values: what loose columns cannot hold in their types, kept beside them.
+"""Keeps exact values: values of an event that do not fit the types of their columns.
 
-The column `EXACT` holds a JSON object of the values that do not fit the columns of an event, such as `{"delta":"lots"}`
-where `delta` is BIGINT, or an integer beyond 2^53 where it is DOUBLE. Matching uses these in place of the columns.
+The column `EXACT` holds them in a JSON object: `{"delta":"lots"}` if `delta` is a column of BIGINT, or an integer
+beyond 2^53 if it is one of DOUBLE. Matching uses them in place of the values in the columns.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ _JSON = f"{OWN}json_"
 _NUMBER = "^-?[0-9]"
 _SMALL_INTEGER = "^-?[0-9]{1,15}$"
 _LARGE_INTEGER = "^-?[0-9]{16,}$"
-"""An integer that a DOUBLE may not hold exactly."""
+"""Matches integers that a DOUBLE may not hold exactly."""
 _CSV_NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 
 
 def with_exact_values(rows: DataFrame, columns: SourceColumns, is_csv: bool = False) -> DataFrame:
-    """The rows with loose columns cast to their types and a column `EXACT`; unchanged if no column is loose."""
+    """Cast loose columns to their types, and add the column `EXACT`. Rows without loose columns are unchanged."""
     from pyspark.sql import functions as f
 
     if not columns.loose:
         return rows
     texts = {name: f"{_JSON}{index}" for index, name in enumerate(columns.loose)}
-    read = rows.withColumns({text: _as_json(name, is_csv) for name, text in texts.items()})
+    with_json = rows.withColumns({text: _as_json(name, is_csv) for name, text in texts.items()})
     values, misfits = {}, []
     for name, text in texts.items():
         value, fits = _value(column(text), column(name), columns.types[name].dataType)
-        is_there = column(text).isNotNull() & (column(text) != "null")
-        values[name] = f.when(is_there, value)
+        is_present = column(text).isNotNull() & (column(text) != "null")
+        values[name] = f.when(is_present, value)
         pair = f.concat(f.lit(f"{json.dumps(name, ensure_ascii=False)}:"), column(text))
-        misfits.append(f.when(is_there & ~f.coalesce(fits, f.lit(False)), pair))
+        misfits.append(f.when(is_present & ~f.coalesce(fits, f.lit(False)), pair))
     pairs = f.concat_ws(",", *misfits)
     values[EXACT] = f.when(pairs != "", f.concat(f.lit("{"), pairs, f.lit("}")))
-    return read.withColumns(values).drop(*texts.values())
+    return with_json.withColumns(values).drop(*texts.values())
 
 
-def tallied(rows: DataFrame, names: Collection[str], is_csv: bool = False) -> dict[str, TypeTally]:
-    """Count the kinds of values in loose columns. This reads the rows."""
+def type_tallies(rows: DataFrame, names: Collection[str], is_csv: bool = False) -> dict[str, TypeTally]:
+    """Count the values of each type in loose columns. This reads the rows."""
     from pyspark.sql import functions as f
 
     def counts(name: str) -> Column:
@@ -57,13 +57,13 @@ def tallied(rows: DataFrame, names: Collection[str], is_csv: bool = False) -> di
         is_integer = is_number & text.try_cast("bigint").isNotNull()
         return f.array(*map(f.count_if, (is_number, is_integer, text.isin("true", "false"))))
 
-    found = rows.agg(*map(counts, names)).first()
-    assert found is not None, "an aggregate has a row"
-    return {name: TypeTally(*counted) for name, counted in zip(names, found, strict=True)}
+    row = rows.agg(*map(counts, names)).first()
+    assert row is not None, "an aggregate has a row"
+    return {name: TypeTally(*column_counts) for name, column_counts in zip(names, row, strict=True)}
 
 
 def whole_event(names: list[str], options: dict[str, str], has_exact: bool) -> Column:
-    """An event as JSON: its columns, with exact values in place of theirs."""
+    """An event as JSON: the values of its columns or, where it has them, its exact values."""
     from pyspark.sql import functions as f
 
     plain = f.to_json(f.struct(*map(column, names)), options)
@@ -77,7 +77,7 @@ def whole_event(names: list[str], options: dict[str, str], has_exact: bool) -> C
 
 
 def _as_json(name: str, is_csv: bool) -> Column:
-    """A loose value as JSON. A cell of CSV that reads as a number or a boolean is one."""
+    """The value of a loose column as JSON. A cell of CSV that looks like a number or a boolean becomes one."""
     from pyspark.sql import functions as f
 
     value = column(name)
@@ -90,7 +90,7 @@ def _as_json(name: str, is_csv: bool) -> Column:
 
 
 def _value(text: Column, raw: Column, kind: DataType) -> tuple[Column, Column]:
-    """A value, given as JSON and as it was read, in a column's type; and whether that is exact."""
+    """A value cast to the type of its column, and whether the cast is exact. `text` is the value as JSON."""
     from pyspark.sql import functions as f
 
     is_number = text.rlike(_NUMBER)
@@ -106,5 +106,5 @@ def _value(text: Column, raw: Column, kind: DataType) -> tuple[Column, Column]:
             return f.when(is_number, text.try_cast("double")), is_number & ~text.rlike(_LARGE_INTEGER)
         case "decimal":
             return f.when(is_number, text.try_cast(kind)), text.rlike(_SMALL_INTEGER)
-        case _:  # a struct or an array that holds values of several types somewhere inside
+        case _:  # a struct or an array with values of several types inside
             return f.from_json(text, f.lit(kind.simpleString())), f.lit(False)

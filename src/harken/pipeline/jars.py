@@ -1,10 +1,10 @@
 """Fetches jars from Maven, with their dependencies, into a folder of the user's cache.
 
-If `mvn` is on the PATH it does the work, with the mirrors, proxies and passwords of the user's settings.xml. Else Ivy
-does, whose jar comes with PySpark and which Spark itself uses for `spark.jars.packages`. Either way a package that is
-named has the version that is named, whatever others depend on.
+Jars are fetched by `mvn` if it is on the PATH, with the mirrors, proxies and passwords of the user's settings.xml. Else
+by Ivy, whose jar comes with PySpark and which Spark itself uses for `spark.jars.packages`. Both fetch a requested
+package in the requested version, even if another package depends on a different one.
 
-Packages that are in their folder are not fetched again and need no network, whoever put them there.
+Packages whose folder has jars are not fetched and need no network, even if the user put the jars there.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _COORDINATES = re.compile(r"[\w.-]+:[\w.-]+:[\w.-]+")
 _FETCH_SECONDS = 900
 _MAVEN_GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 
-# Spark's own POMs name a mirror, which Maven asks first and fails without. A disabled repository of the same name
-# overrides it.
+# Spark's own POMs name a mirror, which Maven tries first; it fails if the mirror cannot be reached. A disabled
+# repository of the same id overrides the mirror.
 _POM = """\
 <project>
   <modelVersion>4.0.0</modelVersion>
@@ -57,7 +57,7 @@ _IVY = """\
 """
 _IVY_DEPENDENCY = '<dependency org="{}" name="{}" rev="{}" conf="default->default" force="true"/>'
 
-# Patterns for the cause in a tool's long output, the most telling first.
+# Patterns for the cause of a failure in the output of Maven or Ivy, the most specific first.
 _REASONS = [
     re.compile(pattern, re.MULTILINE)
     for pattern in (
@@ -71,27 +71,27 @@ _REASONS = [
 
 
 def resolve_jars(packages: Iterable[str], cache: Path | None = None) -> list[Path]:
-    """The jars of packages written `group:artifact:version`, and of their dependencies.
+    """The jars of packages `group:artifact:version` and of their dependencies.
 
-    Raises HarkenError if they are not in the cache and cannot be fetched.
+    Jars that are not in the cache are fetched. Raises HarkenError if that fails.
     """
-    wanted = sorted(set(packages))
-    for package in wanted:
+    unique_packages = sorted(set(packages))
+    for package in unique_packages:
         if not _COORDINATES.fullmatch(package):
             raise HarkenError(f"{package!r} is not a Maven package", hint="write it as group:artifact:version")
-    if not wanted:
+    if not unique_packages:
         return []
-    folder = jar_folder(wanted, cache)
+    folder = jar_folder(unique_packages, cache)
     if not any(folder.glob("*.jar")):
-        _fetch(wanted, folder)
+        _fetch(unique_packages, folder)
     return sorted(folder.glob("*.jar"))
 
 
 def jar_folder(packages: Iterable[str], cache: Path | None = None) -> Path:
-    """The folder for the jars of these packages, whether they are there yet or not."""
-    wanted = sorted(set(packages))
-    _, artifact, version = wanted[0].split(":")
-    digest = hashlib.sha256("\n".join(wanted).encode()).hexdigest()[:12]
+    """The folder in the cache for the jars of these packages. It may not exist yet."""
+    unique_packages = sorted(set(packages))
+    _, artifact, version = unique_packages[0].split(":")
+    digest = hashlib.sha256("\n".join(unique_packages).encode()).hexdigest()[:12]
     return (cache or _user_cache()).absolute() / f"{artifact}-{version}-{digest}"
 
 
@@ -107,34 +107,34 @@ def _user_cache() -> Path:
 
 
 def _fetch(packages: Sequence[str], folder: Path) -> None:
-    """Fetch the jars into a folder, which is whole from the moment it is there."""
+    """Fetch the jars into a folder, which appears only when it is complete."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with (
             tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder.parent) as scratch,
             placing_folder(folder) as jars,
         ):
-            place = Path(scratch)
-            command = _maven(packages, place, jars) if shutil.which("mvn") else _ivy(packages, place, jars, folder)
-            _run(command, packages, place, jars, folder)
+            work = Path(scratch)
+            command = _maven(packages, work, jars) if shutil.which("mvn") else _ivy(packages, work, jars, folder)
+            _run(command, packages, work, jars, folder)
     except OSError as error:
-        if any(folder.glob("*.jar")):  # Somebody else was quicker: theirs are the same.
+        if any(folder.glob("*.jar")):  # Another process has fetched the same jars.
             return
-        hint = "set XDG_CACHE_HOME to a folder that can be written"
-        raise HarkenError(f"jars cannot be kept in {folder.parent}: {error.strerror}", hint=hint) from error
+        hint = "set XDG_CACHE_HOME to a writable folder"
+        raise HarkenError(f"jars cannot be stored in {folder.parent}: {error.strerror}", hint=hint) from error
 
 
 def _maven(packages: Sequence[str], scratch: Path, jars: Path) -> list[str]:
     _write(scratch / "pom.xml", _POM, _POM_DEPENDENCY, packages)
     goal = [_MAVEN_GOAL, "-DincludeScope=runtime", f"-DoutputDirectory={jars}"]
-    # A package that was not there yesterday may be there today: -U. One that arrives damaged is refused: -C.
+    # -U: look again for packages that an earlier run did not find. -C: fail if a checksum is wrong.
     return ["mvn", "-B", "-q", "-U", "-C", *goal]
 
 
 def _ivy(packages: Sequence[str], scratch: Path, jars: Path, folder: Path) -> list[str]:
     ivy = next(spark_jars().glob("ivy-*.jar"), None)
     if ivy is None:
-        raise _refusal(packages, folder, "there is no mvn on the PATH, and no Ivy among Spark's jars")
+        raise _fetch_error(packages, folder, "there is no mvn on the PATH, and no Ivy among Spark's jars")
     _write(scratch / "ivy.xml", _IVY, _IVY_DEPENDENCY, packages)
     java = find_java().home / "bin" / "java"
     pattern = jars / "[artifact]-[revision](-[classifier]).[ext]"
@@ -148,7 +148,7 @@ def _write(file: Path, template: str, line: str, packages: Sequence[str]) -> Non
 
 def _run(command: list[str], packages: Sequence[str], scratch: Path, jars: Path, folder: Path) -> None:
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             cwd=scratch,
             env=dict(os.environ) | {"JAVA_HOME": str(find_java().home)},
@@ -161,20 +161,21 @@ def _run(command: list[str], packages: Sequence[str], scratch: Path, jars: Path,
             errors="replace",
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise _refusal(packages, folder, str(error)) from error
-    if done.returncode != 0 or not any(jars.glob("*.jar")):
-        raise _refusal(packages, folder, _reason(done.stdout) or f"{command[0]} ended with code {done.returncode}")
+        raise _fetch_error(packages, folder, str(error)) from error
+    if process.returncode != 0 or not any(jars.glob("*.jar")):
+        reason = _reason(process.stdout) or f"{command[0]} ended with code {process.returncode}"
+        raise _fetch_error(packages, folder, reason)
 
 
 def _reason(output: str) -> str | None:
     for pattern in _REASONS:
-        found = pattern.search(output)
-        if found is not None:
-            return " ".join(found[found.lastindex or 0].split())
+        match = pattern.search(output)
+        if match is not None:
+            return " ".join(match[match.lastindex or 0].split())
     return None
 
 
-def _refusal(packages: Sequence[str], folder: Path, reason: str) -> HarkenError:
+def _fetch_error(packages: Sequence[str], folder: Path, reason: str) -> HarkenError:
     names = ", ".join(packages)
-    hint = f"put the jars of these packages, and of all that they need, into {folder}, or name them in spark.jars"
+    hint = f"put the jars of these packages and of their dependencies into {folder}, or name them in spark.jars"
     return HarkenError(f"the jars of {names} cannot be fetched: {reason}", hint=hint)

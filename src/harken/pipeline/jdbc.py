@@ -1,8 +1,8 @@
-"""Notifications in a database table, exactly once.
+"""Writes notifications to a database table, exactly once.
 
 Spark's tasks write a batch to a staging table, each in its own transaction. Then one transaction deletes the rows that
-an earlier attempt at this batch left, and inserts those of the staging table. Staging rows carry a row number and the
-attempt's name, because Spark may run a task twice, and tasks of a driver that died may still be writing.
+an earlier attempt at the batch wrote, and inserts those of the staging table. Staging rows have a row number and the
+name of the attempt, because Spark may run a task twice, and tasks of a dead driver may still be writing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from harken.pipeline.config import Sink
 
 PIPELINE, BATCH = "harken_pipeline", "harken_batch"
-"""The columns that say which pipeline and batch a row belongs to."""
+"""The columns with the pipeline and the batch of a row."""
 _ATTEMPT, _ROW = "harken_try", "harken_row"
 
 
@@ -35,7 +35,7 @@ def replace_rows(
     is_empty: bool = False,
     reached: Reached = ignore_step,
 ) -> None:
-    """Make these notifications the table's rows for this batch of this pipeline."""
+    """Write notifications to the sink's table, in place of the rows that it has of the batch of the pipeline."""
     from pyspark.sql import functions as f
 
     spark = notifications.sparkSession
@@ -52,20 +52,20 @@ def replace_rows(
             empty = rows.limit(0).write.format("jdbc")
             empty.options(**_writing(sink, sink.table or "", PIPELINE)).mode("ignore").save()
             _make_index(connection, sink, quoted(PIPELINE), quoted(BATCH))
-        found = f"FROM {staging} WHERE {quoted(_ATTEMPT)} = ?"
-        if not is_empty and _has_duplicates(connection, quoted(_ROW), found, attempt):
-            found = f"FROM (SELECT DISTINCT {quoted(_ROW)}, {names} {found}) once"
+        staged_rows = f"FROM {staging} WHERE {quoted(_ATTEMPT)} = ?"
+        if not is_empty and _has_duplicates(connection, quoted(_ROW), staged_rows, attempt):
+            staged_rows = f"FROM (SELECT DISTINCT {quoted(_ROW)}, {names} {staged_rows}) once"
         with _transaction(connection):
             of_batch = f"{quoted(PIPELINE)} = ? AND {quoted(BATCH)} = ?"
             _run(connection, f"DELETE FROM {sink.table} WHERE {of_batch}", pipeline, batch)
             reached("deleted rows")
             if not is_empty:
-                _run(connection, f"INSERT INTO {sink.table} ({names}) SELECT {names} {found}", attempt)
+                _run(connection, f"INSERT INTO {sink.table} ({names}) SELECT {names} {staged_rows}", attempt)
             reached("inserted rows")
 
 
 def has_rows(sink: Sink, spark: SparkSession, pipeline: str) -> bool:
-    """Whether the table has rows of a pipeline already."""
+    """Whether the sink's table has rows of a pipeline."""
     with _connected(sink, spark) as connection:
         if not _exists(connection, sink, spark):
             return False
@@ -73,10 +73,10 @@ def has_rows(sink: Sink, spark: SparkSession, pipeline: str) -> bool:
         return _row(connection, f"SELECT COUNT(*), 0 FROM {sink.table} WHERE {name} = ?", pipeline)[0] > 0
 
 
-def _has_duplicates(connection: Any, row: str, found: str, attempt: str) -> bool:
-    """Whether Spark ran a task twice, so that its rows are there twice."""
-    count, different = _row(connection, f"SELECT COUNT(*), COUNT(DISTINCT {row}) {found}", attempt)
-    return count != different
+def _has_duplicates(connection: Any, row: str, staged_rows: str, attempt: str) -> bool:
+    """Whether an attempt staged rows twice because Spark ran a task twice."""
+    count, distinct = _row(connection, f"SELECT COUNT(*), COUNT(DISTINCT {row}) {staged_rows}", attempt)
+    return count != distinct
 
 
 @contextmanager
@@ -91,7 +91,7 @@ def _transaction(connection: Any) -> Iterator[None]:
 
 
 def _flat(notifications: DataFrame) -> DataFrame:
-    """The notifications with nested columns as JSON."""
+    """Notifications with nested columns converted to JSON."""
     from pyspark.sql import functions as f
     from pyspark.sql.types import ArrayType, MapType, StructType
 
@@ -100,7 +100,7 @@ def _flat(notifications: DataFrame) -> DataFrame:
 
 
 def _staging(sink: Sink, pipeline: str) -> str:
-    """The staging table of a sink, in the schema of its table."""
+    """The name of a sink's staging table, in the schema of its table."""
     schema, dot, name = (sink.table or "").rpartition(".")
     digest = hashlib.sha256(f"{pipeline}\n{sink.name}\n{name}".encode()).hexdigest()[:12]
     return f"{schema}{dot}harken_staging_{digest}"
@@ -108,23 +108,23 @@ def _staging(sink: Sink, pipeline: str) -> str:
 
 def _options(sink: Sink) -> dict[str, str]:
     driver = sink.driver or driver_for(sink.url or "")
-    own = {"url": sink.url, "user": sink.user, "password": sink.password, "driver": driver}
-    return {name: str(value) for name, value in {**sink.options, **own}.items() if value is not None}
+    fixed = {"url": sink.url, "user": sink.user, "password": sink.password, "driver": driver}
+    return {name: str(value) for name, value in {**sink.options, **fixed}.items() if value is not None}
 
 
 def _writing(sink: Sink, table: str, *texts: str) -> dict[str, str]:
-    """Options for Spark's writer. Our text columns are short, so that any database can compare and index them."""
+    """Options for Spark's writer. Columns `texts` get a short type, which any database can compare and index."""
     types = [f"{name} VARCHAR(255)" for name in texts]
-    others = sink.options.get("createTableColumnTypes")
+    user_types = sink.options.get("createTableColumnTypes")
     return _options(sink) | {
         "dbtable": table,
-        "createTableColumnTypes": ", ".join([*([others] if others else []), *types]),
+        "createTableColumnTypes": ", ".join([*([user_types] if user_types else []), *types]),
     }
 
 
 @contextmanager
 def _connected(sink: Sink, spark: SparkSession) -> Iterator[Any]:
-    """A connection, made as Spark makes its own."""
+    """A connection to the sink's database, opened as Spark opens its own and closed at the end."""
     jvm: Any = spark._jvm
     options = _options(sink) | {"dbtable": sink.table or ""}
     settings = jvm.org.apache.spark.sql.execution.datasources.jdbc.JDBCOptions(jvm.PythonUtils.toScalaMap(options))
@@ -141,17 +141,17 @@ def _dialect(sink: Sink, spark: SparkSession) -> Any:
 
 
 def _exists(connection: Any, sink: Sink, spark: SparkSession) -> bool:
-    return _works(connection, _dialect(sink, spark).getTableExistsQuery(sink.table))
+    return _succeeds(connection, _dialect(sink, spark).getTableExistsQuery(sink.table))
 
 
 def _make_index(connection: Any, sink: Sink, *columns: str) -> None:
-    """Index the rows by batch. A database that cannot index such columns only takes longer."""
+    """Index the table by these columns. If the database cannot index them, replacing rows is merely slower."""
     digest = hashlib.sha256((sink.table or "").encode()).hexdigest()[:12]
-    _works(connection, f"CREATE INDEX harken_batches_{digest} ON {sink.table} ({', '.join(columns)})")
+    _succeeds(connection, f"CREATE INDEX harken_batches_{digest} ON {sink.table} ({', '.join(columns)})")
 
 
-def _works(connection: Any, text: str) -> bool:
-    """Run a statement. Returns whether the database accepted it."""
+def _succeeds(connection: Any, text: str) -> bool:
+    """Run a statement. Returns False if the database rejects it."""
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
     statement = connection.createStatement()
@@ -170,11 +170,11 @@ def _run(connection: Any, text: str, *values: str | int) -> None:
 
 
 def _row(connection: Any, text: str, *values: str | int) -> tuple[int, int]:
-    """The two numbers that a query answers with."""
+    """The two numbers that a query returns."""
     with _prepared(connection, text, values) as statement:
-        found = statement.executeQuery()
-        found.next()
-        return int(found.getLong(1)), int(found.getLong(2))
+        result = statement.executeQuery()
+        result.next()
+        return int(result.getLong(1)), int(result.getLong(2))
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The subscriptions of a pipeline: the current version of their index, and the next one when their source changes.
 
-A change turns the last version into the next: only what is new, changed or gone is parsed and indexed. A change that
-is refused is reported once, and the last good version stays current.
+The next version is made from the current one: only new and changed subscriptions are parsed and indexed. A refused
+change is reported once, and the current version stays.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from harken.live.changes import changes_between
 from harken.live.mismatch import FAIL, IGNORE, NO_MISMATCHES, Mismatches, tell
 from harken.live.subscriptions import Fault, Record
 from harken.pipeline.reports import RefreshReport
-from harken.pipeline.subscription_source import Polled, polled, subscription_source
+from harken.pipeline.subscription_source import SourceContents, contents_of, subscription_source
 from harken.schema import EventColumns, Schema
 from harken.spark.building import SubscriptionFault, build
 from harken.spark.index_versions import Index, IndexVersion
 from harken.spark.mismatches import mismatches_of
-from harken.spark.plugged import plugged
 from harken.spark.session_facts import scratch
+from harken.spark.worker_operators import worker_operators
 from harken.versions.files import local_path
 
 if TYPE_CHECKING:
@@ -33,43 +33,44 @@ if TYPE_CHECKING:
 
     from harken.pipeline.config import Config
 
-_MANY = 50_000
-"""From this many subscriptions on, Spark builds an index with all its cores."""
+_SPARK_BUILD = 50_000
+"""Least number of subscriptions for which Spark builds the index, with all its cores."""
 _REBUILD_SHARE = 4
-_FEW = 1_000
+_REBUILD_CHANGES = 1_000
 """Rebuild the index once more than 1/_REBUILD_SHARE of the subscriptions changed, and more than this many."""
-_SHOWN = 20
+_SHOWN_FAULTS = 20
 
 
 class Subscriptions:
-    """The subscriptions that a pipeline matches events with, checked against the columns of the events once known."""
+    """The subscriptions that a pipeline matches with its events. Once `events` are known, mismatches are reported."""
 
     def __init__(self, config: Config, spark: SparkSession, events: EventColumns | None = None) -> None:
-        own = config.subscriptions
+        settings = config.subscriptions
         self._spark = spark
         self._schema: Schema | None = config.load_schema()
-        self._skips = own.on_fault == "skip"
+        self._skips = settings.on_fault == "skip"
         self._events = events
         self._on_mismatch = config.match.on_mismatch
-        self._source = None if own.index is not None else subscription_source(own, spark)
-        self._plugs = plugged(config.match.operators, config.match.order)
-        self._index = Index(own.index if own.index is not None else own.keep or scratch(), spark, self._plugs)
+        self._source = None if settings.index is not None else subscription_source(settings, spark)
+        self._operators = worker_operators(config.match.operators, config.match.order)
+        root = settings.index if settings.index is not None else settings.keep or scratch()
+        self._index = Index(root, spark, self._operators)
         self._is_stream = config.is_stream
         self._version: IndexVersion | None = None
         self.opening: RefreshReport | None = None
-        """What to report of the first version: changes since the stored one, faults, and mismatches with the events."""
+        """The report of the first version: changes since the stored one, faults, and mismatches with the events."""
         self._records: dict[str, Record] | None = None
-        """The subscriptions of the current version, as the source had them."""
-        self._same: str | None = None
+        """The subscriptions of the current version by id, as the source had them."""
+        self._unchanged_state: str | None = None
         """A later state of the source with the same subscriptions."""
-        self._refused: str | None = None
+        self._refused_state: str | None = None
         """The state of the source that was refused last."""
 
     def current(self) -> IndexVersion:
         """The current version. The first call opens or builds it, or updates the stored one.
 
-        Raises HarkenError if there is none, with all faults of the subscriptions. If a change since the stored version
-        is refused, a stream continues with the stored one, and `opening` reports it.
+        Raises HarkenError, with all faults of the subscriptions, if there is no version. If a change since the stored
+        version is refused, a stream continues with the stored one, and `opening` reports the refusal.
         """
         if self._version is None:
             stored = None if self._source is None else self._stored()
@@ -82,83 +83,84 @@ class Subscriptions:
         return self._version
 
     def compare_with(self, events: EventColumns) -> None:
-        """Check the current version, and those that follow, against the columns of the events.
+        """Compare the current version, and later ones, with the columns of the events.
 
-        `opening` reports mismatches. Raises MismatchError if the pipeline is to fail for them.
+        `opening` reports mismatches. Raises MismatchError with `on_mismatch = "fail"`.
         """
         version = self.current()
         self._events = events
         self._note_mismatches(version)
 
     def _note_mismatches(self, version: IndexVersion) -> None:
-        found = self._compared(version)
-        if found:
-            self.opening = replace(self.opening or RefreshReport(version), mismatches=found)
+        mismatches = self._compared(version)
+        if mismatches:
+            self.opening = replace(self.opening or RefreshReport(version), mismatches=mismatches)
 
     def version(self, number: int, fingerprint: str) -> IndexVersion:
-        """The version that a batch began with. Raises SegmentError if it is gone, or is another one."""
-        found = self._index.version(number)
-        if found.fingerprint != fingerprint:
+        """The version that a batch began with. Raises SegmentError if it is gone, or has another fingerprint."""
+        version = self._index.version(number)
+        if version.fingerprint != fingerprint:
             raise SegmentError(
-                f"version {number} of the index in {self._index.root} is not the one that the batch was begun with",
-                hint="an index is kept together with the checkpoint whose batches use it",
+                f"version {number} of the index in {self._index.root} is not the one with which the batch began",
+                hint="keep an index together with the checkpoint whose batches use it",
             )
-        return found
+        return version
 
     def pin(self, name: str, version: IndexVersion) -> None:
-        """Keep a version until this name pins another one. Raises SegmentError if it is already gone."""
+        """Keep a version until `name` pins another one. Raises SegmentError if the version is gone."""
         self.version(version.version, version.fingerprint)
         self._index.pin(name, version.version)
-        self.version(version.version, version.fingerprint)  # it may have gone before it was pinned
+        self.version(version.version, version.fingerprint)  # it may have been removed before it was pinned
 
     def refresh(self) -> RefreshReport | None:
-        """Take the changes since the last call; None if there are none. Faults in a change are reported, not raised."""
+        """Take the changes since the last call; None if there are none. Faults are reported, not raised."""
         last = self.current()
         try:
             report = self._newer(last) if self._source is None else self._changed(last)
-        except Exception as error:  # whatever fails, the last good version stays current
+        except Exception as error:  # the current version stays
             reason = str(error) if isinstance(error, HarkenError | OSError) else f"{type(error).__name__}: {error}"
             return self._refuse(last, f"unreadable: {reason}", reason)
         if report is not None and report.refused is None:
-            self._version, self._refused = report.version, None
+            self._version, self._refused_state = report.version, None
         return report
 
     def _refuse(
         self, last: IndexVersion, state: str, reason: str, faults: Sequence[SubscriptionFault] = ()
     ) -> RefreshReport | None:
         """The report of a refused change; None if it was reported before."""
-        if state == self._refused:
+        if state == self._refused_state:
             return None
-        self._refused = state
+        self._refused_state = state
         return RefreshReport(last, faults=tuple(faults), refused=reason)
 
     def _newer(self, last: IndexVersion) -> RefreshReport | None:
-        """The version that somebody else published since."""
-        found = self._index.current()
-        if found.version == last.version and found.fingerprint == last.fingerprint:
-            self._refused = None
+        """The report of a version that another process has published in the index; None if there is none."""
+        current = self._index.current()
+        if current.version == last.version and current.fingerprint == last.fingerprint:
+            self._refused_state = None
             return None
-        difference = found.subscriptions - last.subscriptions
+        difference = current.subscriptions - last.subscriptions
         added, removed = max(difference, 0), max(-difference, 0)
-        return RefreshReport(found, added=added, removed=removed, mismatches=self._compared(found))
+        return RefreshReport(current, added=added, removed=removed, mismatches=self._compared(current))
 
     def _stored(self) -> IndexVersion | None:
-        """The version that an earlier process built, if it can be updated."""
+        """The version that an earlier process built; None if there is none that can be updated."""
         try:
-            found = self._index.current()
-            is_usable = self._loaded(found).schema == self._schema
+            stored = self._index.current()
+            is_usable = self._loaded(stored).schema == self._schema
         except SegmentError:
             return None
-        return found if is_usable else None
+        return stored if is_usable else None
 
     def _first(self) -> IndexVersion:
+        """Build and publish a version from scratch."""
         assert self._source is not None
         state = self._source.state()
-        found = self._source.poll()
-        engine, faults = self._built(found)
+        contents = self._source.poll()
+        engine, faults = self._built(contents)
         if faults and not self._skips:
             raise listed(faults)
-        self._records = found.records
+        self._records = contents.records
         version = self._published(engine, state)
         if faults:
             self.opening = RefreshReport(version, added=len(engine), faults=tuple(faults))
@@ -168,96 +170,98 @@ class Subscriptions:
         """Poll the source, and publish the next version if its subscriptions changed."""
         assert self._source is not None
         state = self._source.state()
-        if self._mark(state) == last.source or state == self._same:
-            self._refused = None
+        if self._digest(state) == last.source or state == self._unchanged_state:
+            self._refused_state = None
             return None
-        if state == self._refused:
+        if state == self._refused_state:
             return None
-        found = self._source.poll()
+        contents = self._source.poll()
         if self._source.state() != state:
-            return None  # it is being written; the next batch looks again
+            return None  # the source is being written; the next batch polls again
         engine = self._loaded(last)
-        before = self._records if self._records is not None else polled(each.record() for each in engine).records
-        changes = changes_between(before, found.records, engine.sequence or 0)
-        if not changes and not found.faults:
-            self._records, self._same, self._refused = found.records, state, None
+        before = self._records if self._records is not None else contents_of(each.record() for each in engine).records
+        changes = changes_between(before, contents.records, engine.sequence or 0)
+        if not changes and not contents.faults:
+            self._records, self._unchanged_state, self._refused_state = contents.records, state, None
             return None
-        if len(changes) > max(_FEW, len(before) // _REBUILD_SHARE):
-            engine, faults = self._built(found)
+        if len(changes) > max(_REBUILD_CHANGES, len(before) // _REBUILD_SHARE):
+            engine, faults = self._built(contents)
         else:
-            faults = _located([*found.faults, *engine.apply(changes).faults], found)
+            faults = _located([*contents.faults, *engine.apply(changes).faults], contents)
         if faults and not self._skips:
             return self._refuse(last, state, str(listed(faults)), faults)
-        if not len(engine) and before and not found.may_be_empty:
-            reason = "all subscriptions are gone, which is more often a mishap than a wish"
+        if not len(engine) and before and not contents.may_be_empty:
+            reason = "the source has no subscriptions any more, which is probably a mistake"
             return self._refuse(last, state, reason, faults)
         try:
             version = self._published(engine, state)
         except MismatchError as error:
             return self._refuse(last, state, str(error))
-        self._records, self._same = found.records, None
+        self._records, self._unchanged_state = contents.records, None
         removed = sum(each.record is None for each in changes)
         replaced = sum(each.record is not None and each.id in before for each in changes)
         added = len(changes) - removed - replaced
         mismatches = self._compared(version)
         return RefreshReport(version, added, replaced, removed, tuple(faults), mismatches=mismatches)
 
-    def _built(self, found: Polled) -> tuple[Engine, list[SubscriptionFault]]:
-        """An engine built from scratch, and the subscriptions that it did not take."""
-        table = found.table() if len(found.records) >= _MANY else None
+    def _built(self, contents: SourceContents) -> tuple[Engine, list[SubscriptionFault]]:
+        """Build an engine from scratch. Returns it and the faults of all rejected subscriptions."""
+        table = contents.table() if len(contents.records) >= _SPARK_BUILD else None
         if table is None:
-            engine = self._plugs.engine(schema=self._schema)
-            report = engine.subscribe_many(found.records.values())
-            return engine, _located([*found.faults, *report.faults], found)
+            engine = self._operators.engine(schema=self._schema)
+            report = engine.subscribe_many(contents.records.values())
+            return engine, _located([*contents.faults, *report.faults], contents)
         frame = self._spark.createDataFrame(table)
-        built = build(frame, self._schema, staging=self._index.root, operators=self._plugs)
+        built = build(frame, self._schema, staging=self._index.root, operators=self._operators)
         faults = [
-            found.records[each.id].fault(SubscriptionError(each.reason)) for each in built.faults if each.id is not None
+            contents.records[each.id].fault(SubscriptionError(each.reason))
+            for each in built.faults
+            if each.id is not None
         ]
-        return built.engine, _located([*found.faults, *faults], found)
+        return built.engine, _located([*contents.faults, *faults], contents)
 
     def _compared(self, version: IndexVersion) -> Mismatches:
-        """What a version asks for and the events lack. Raises MismatchError if the pipeline is to fail for it."""
+        """What a version uses and the events do not have. Raises MismatchError with `on_mismatch = "fail"`."""
         if self._events is None or self._on_mismatch == IGNORE:
             return NO_MISMATCHES
-        found = mismatches_of(version, self._events, self._spark)
+        mismatches = mismatches_of(version, self._events, self._spark)
         if self._on_mismatch == FAIL:
-            tell(found, FAIL)
-        return found
+            tell(mismatches, FAIL)
+        return mismatches
 
     def _published(self, engine: Engine, state: str) -> IndexVersion:
-        """Publish the next version. Raises MismatchError before that if the pipeline is to fail for mismatches."""
+        """Publish the next version. With `on_mismatch = "fail"`, raises MismatchError instead if it has mismatches."""
         if self._events is not None and self._on_mismatch == FAIL:
             tell(engine.mismatches(self._events), FAIL)
-        return self._index.publish(engine, source=self._mark(state))
+        return self._index.publish(engine, source=self._digest(state))
 
-    def _mark(self, state: str) -> str:
-        """A short digest of a state of the source and of how faults in it were treated."""
+    def _digest(self, state: str) -> str:
+        """A digest of a state of the source and of how its faults are treated."""
         return hashlib.sha256(f"{self._skips}\n{state}".encode()).hexdigest()[:32]
 
     def _loaded(self, version: IndexVersion) -> Engine:
-        """An engine loaded from a version. Changing it does not change the version."""
+        """Load an engine from a version. Changes to the engine do not change the version."""
         root = local_path(version.root)
         if root is not None:
-            return self._plugs.loaded(root / version.folder)
+            return self._operators.loaded(root / version.folder)
         with tempfile.TemporaryDirectory(prefix="harken-version-") as folder:
             version.files(self._spark).download(version.folder, Path(folder))
-            return self._plugs.loaded(folder)
+            return self._operators.loaded(folder)
 
 
 def listed(faults: Sequence[SubscriptionFault]) -> SubscriptionError:
-    """One error for many faulty subscriptions."""
-    reasons = (f"{each.id!r:.60}: {each.reason}" if each.id else each.reason for each in faults[:_SHOWN])
+    """One error that lists the faults of subscriptions."""
+    reasons = (f"{each.id!r:.60}: {each.reason}" if each.id else each.reason for each in faults[:_SHOWN_FAULTS])
     shown = "\n".join("  " + each.replace("\n", "\n    ") for each in reasons)
-    more = f"\n  and {len(faults) - _SHOWN:,} others" if len(faults) > _SHOWN else ""
+    more = f"\n  and {len(faults) - _SHOWN_FAULTS:,} others" if len(faults) > _SHOWN_FAULTS else ""
     count = "a subscription is faulty" if len(faults) == 1 else f"{len(faults):,} subscriptions are faulty"
     return SubscriptionError(f"{count}:\n{shown}{more}", hint='`on_fault = "skip"` leaves them out')
 
 
-def _located(faults: Iterable[Fault], found: Polled) -> list[SubscriptionFault]:
+def _located(faults: Iterable[Fault], contents: SourceContents) -> list[SubscriptionFault]:
     """Faults with their file and line, in the order of the source."""
     located = []
     for each in sorted(faults, key=lambda fault: fault.position):
-        place = found.place(each.position, each.line)
+        place = contents.place(each.position, each.line)
         located.append(SubscriptionFault(each.id, str(each.error) if place is None else f"{place}: {each.error}"))
     return located

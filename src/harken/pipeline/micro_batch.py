@@ -1,4 +1,4 @@
-"""One batch, from its events to the sinks: a whole source, or a micro-batch of a stream."""
+"""Runs one batch, from its events to the sinks: a whole source, or a micro-batch of a stream."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 def run_batch(events: DataFrame, config: Config, stamp: Stamp, reached: Reached = ignore_step) -> Counts:
     """Match the events of a batch, and write notifications and dead letters. Raises HarkenError.
 
-    `reached` is called after every step, with the step's name.
+    `reached` is called with the name of each completed step.
     """
-    found = outcome(events, config, stamp)
+    result = outcome(events, config, stamp)
     try:
-        counts = found.counts
+        counts = result.counts
         reached("matched")
-        _refuse_without_dead_letters(config, found)
+        _require_dead_letters(config, result)
         for sink in config.sinks:
-            notifications = found.with_events if sink.format == "store" else found.notifications
+            notifications = result.with_events if sink.format == "store" else result.notifications
             assert notifications is not None, "a sink is a store"
             write(
                 sink,
@@ -41,25 +41,26 @@ def run_batch(events: DataFrame, config: Config, stamp: Stamp, reached: Reached 
             )
         if config.dead_letters is not None:
             write_dead_letters(
-                config.dead_letters, found.dead_letters, stamp.batch, rows=counts.refused, reached=reached
+                config.dead_letters, result.dead_letters, stamp.batch, rows=counts.dead_letter_count, reached=reached
             )
-        found.remember()
+        result.remember()
         reached("remembered")
     finally:
-        found.release()
+        result.release()
     return counts
 
 
-def _refuse_without_dead_letters(config: Config, found: BatchOutcome) -> None:
-    """Raise EventError if events were refused and there is no place for dead letters, before anything is written."""
-    count = found.counts.refused - found.counts.dead_letters.get(TYPE, 0)  # events with odd values are matched
+def _require_dead_letters(config: Config, result: BatchOutcome) -> None:
+    """Raise EventError if events were rejected and there is no place for dead letters."""
+    counts = result.counts
+    count = counts.dead_letter_count - counts.dead_letters.get(TYPE, 0)  # events with odd values are matched
     if not count or config.dead_letters is not None:
         return
     with spark_errors():
-        first = found.dead_letters.where(f"stage <> '{TYPE}'").first()
-    assert first is not None, "what was counted is there"
-    others = f", and {count - 1:,} more are refused" if count > 1 else ""
+        first = result.dead_letters.where(f"stage <> '{TYPE}'").first()
+    assert first is not None, "dead letters were counted"
+    others = f", and {count - 1:,} more are rejected" if count > 1 else ""
     raise EventError(
-        f"the event {first['event_id'] or first['event']!r:.80} is refused{others}: {first['reason']}",
-        hint="give [dead_letters] a `path`, where they can go",
+        f"the event {first['event_id'] or first['event']!r:.80} is rejected{others}: {first['reason']}",
+        hint="give [dead_letters] a `path`, so that rejected events are written there",
     )

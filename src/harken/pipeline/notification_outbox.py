@@ -1,7 +1,7 @@
-"""Notifications in the outbox of a store, exactly once, with their events: a server delivers them to the subscribers.
+"""Appends notifications and their events to the outbox of a store, exactly once. A server delivers them to subscribers.
 
-Notifications are sorted and appended chunk by chunk, each in a transaction that also stores the chunk's key. A batch
-that is repeated makes the same chunks with the same keys, and the store appends nothing under a key that it has.
+Notifications are sorted and appended chunk by chunk, each in a transaction that also stores the chunk's key. A repeated
+batch makes the same chunks with the same keys, and the store appends nothing under a key that it has.
 """
 
 from __future__ import annotations
@@ -32,33 +32,35 @@ if TYPE_CHECKING:
     from harken.pipeline.config import Sink, SourceConfig
 
 _KIND, _EVENT, _TIME = "kind", "event", "time"
-# A batch that was interrupted is repeated with the same chunks, or some notifications are lost and others told twice:
-# with other numbers than these, a Harken must not continue the checkpoint of an earlier one.
+# An interrupted batch must be repeated with the same chunks; otherwise notifications are lost or delivered twice. So a
+# version of Harken that changes these numbers must not continue a checkpoint of an earlier version.
 _PAIRS = 2_000
+"""Once a chunk has this many notifications, it ends before the next event."""
 _CHARACTERS = 8 << 20
-"""A chunk ends before the next event once it has so many notifications, or so many characters of events."""
+"""Once the events of a chunk have this many characters, it ends before the next event."""
 _MOST_PAIRS = 100_000
-"""A chunk ends even within an event, which is then journalled again with the rest of its notifications."""
+"""Most notifications of a chunk. An event with more is appended to the journal once per chunk."""
 
 
 @dataclass(slots=True)
-class _Told:
-    """An event, and the subscriptions that are told of it, each with when it was created, if that is known."""
+class _MatchedEvent:
+    """An event and the subscriptions that it matches."""
 
     kind: str
     text: str
     pairs: list[tuple[str, str | None]] = field(default_factory=list)
+    """The id of each subscription, and its creation time, or None if the index does not have it."""
 
 
 def event_text(events: DataFrame, source: SourceConfig, options: dict[str, str]) -> Column:
-    """The events as they are matched, with what enriched them: XML as it is, others as JSON."""
+    """The text of enriched events, as they are matched: XML for documents, JSON for others."""
     if source.format == "xml":
         return column(DOCUMENT[0])
     return whole_event(event_columns(events), options, EXACT in events.columns)
 
 
 def with_events(matched: DataFrame, text: str, source: SourceConfig, time: datetime) -> DataFrame:
-    """Notifications as `append_notifications` takes them. The column `text` has their events."""
+    """Notifications in the form that `append_notifications` takes. The column named `text` has their events."""
     from pyspark.sql import functions as f
 
     kind = f.lit(XML if source.format == "xml" else JSON)
@@ -70,9 +72,9 @@ def with_events(matched: DataFrame, text: str, source: SourceConfig, time: datet
 def append_notifications(
     sink: Sink, notifications: DataFrame, batch: int, pipeline: str, reached: Reached = ignore_step
 ) -> None:
-    """Append the notifications of a batch, unless they are there. Raises StoreError.
+    """Append the notifications of a batch, unless the store has them. Raises StoreError.
 
-    Who has unsubscribed or expired since the batch began is not told, nor who took over the id of another.
+    Subscriptions that ended or expired since the batch began get none, nor do new ones with the id of an earlier one.
     """
     rows = notifications.orderBy(EVENT_ID, _EVENT, SUBSCRIPTION_ID).toLocalIterator()
     with opened_store(sink.store or "") as store:
@@ -82,28 +84,28 @@ def append_notifications(
             reached("appended a chunk")
 
 
-def _append(store: Store, chunk: list[_Told], key: bytes) -> None:
-    ids = list({id for told in chunk for id, _ in told.pairs})
-    with store.writing() as writing:  # nobody changes subscriptions until it is done
-        known = {each.id: each for each in store.subscriptions_of(ids)}
-        deliveries = {id: each.delivery for id, each in known.items() if not each.delivery.is_default}
+def _append(store: Store, chunk: list[_MatchedEvent], key: bytes) -> None:
+    ids = list({id for event in chunk for id, _ in event.pairs})
+    with store.writing() as writing:  # subscriptions cannot change during the transaction
+        subscriptions = {each.id: each for each in store.subscriptions_of(ids)}
+        deliveries = {id: each.delivery for id, each in subscriptions.items() if not each.delivery.is_default}
         now = microseconds()
         events = [
-            NewEvent(told.kind, told.text.encode(), matches)
-            for told in chunk
-            if (matches := [id for id, created in told.pairs if _is_same(known.get(id), created, now)])
+            NewEvent(event.kind, event.text.encode(), matches)
+            for event in chunk
+            if (matches := [id for id, created in event.pairs if _is_same(subscriptions.get(id), created, now)])
         ]
         writing.append([Publication(events, key)], deliveries)
 
 
-def _is_same(known: StoredSubscription | None, created: str | None, now: int) -> bool:
-    """Whether a subscription is still the one that was matched, and valid."""
-    return known is not None and known.expires_at > now and created in (None, str(known.created_at))
+def _is_same(current: StoredSubscription | None, created: str | None, now: int) -> bool:
+    """Whether the current subscription of an id has not expired, and is the one that was matched."""
+    return current is not None and current.expires_at > now and created in (None, str(current.created_at))
 
 
-def _chunks(rows: Iterable[Any]) -> Iterator[tuple[int, list[_Told]]]:
-    """The rows in parts, by event, each part with the time of the batch."""
-    chunk: list[_Told] = []
+def _chunks(rows: Iterable[Any]) -> Iterator[tuple[int, list[_MatchedEvent]]]:
+    """Divide rows into chunks. Yields the time of the batch and the events of the chunk."""
+    chunk: list[_MatchedEvent] = []
     count = size = time = 0
     last: tuple[str, str] | None = None
     for row in rows:
@@ -113,7 +115,7 @@ def _chunks(rows: Iterable[Any]) -> Iterator[tuple[int, list[_Told]]]:
             yield time, chunk
             chunk, count, size = [], 0, 0
         if event != last or not chunk:
-            chunk.append(_Told(row[_KIND], row[_EVENT]))
+            chunk.append(_MatchedEvent(row[_KIND], row[_EVENT]))
             size += len(row[_EVENT])
         chunk[-1].pairs.append((row[SUBSCRIPTION_ID], row[CREATED]))
         count, time, last = count + 1, row[_TIME], event
@@ -122,5 +124,5 @@ def _chunks(rows: Iterable[Any]) -> Iterator[tuple[int, list[_Told]]]:
 
 
 def _key(*parts: str | int) -> bytes:
-    """What makes a chunk the same as one that was appended before."""
+    """The key of a chunk, by which the store recognises it."""
     return hashlib.sha256(json.dumps(parts).encode()).digest()

@@ -1,7 +1,7 @@
-"""Odd values: those of another kind than every subscription compares with, such as "lots" where all expect a number.
+"""Finds odd values: values of another kind than all subscriptions compare with, such as "lots" instead of a number.
 
-Comparing one is unknown, as between any unlike kinds. The event is matched all the same; each odd value is counted and
-listed with the dead letters.
+A comparison with an odd value is unknown, as always between different kinds. The event is still matched; each odd value
+is counted and becomes a dead letter.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from harken.spark.frames import column
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_FOUND = "array<struct<attribute:string,reason:string>>"
+_ODD_VALUES = "array<struct<attribute:string,reason:string>>"
 _OF_JSON = (Kind.NUMBER, Kind.STRING, Kind.BOOLEAN)
-"""Kinds that a value can have without a schema."""
+"""Kinds that values in JSON have without a schema."""
 
 
 def odd_values(events: DataFrame, used: UsedAttributes) -> DataFrame:
@@ -31,25 +31,28 @@ def odd_values(events: DataFrame, used: UsedAttributes) -> DataFrame:
     from pyspark.sql import functions as f
 
     expected = {path: kind for path, kind in used.of_one_kind().items() if kind in _OF_JSON}
-    found = f.udf(lambda text: odd_in(text, expected), _FOUND)
+    values = f.udf(lambda exact: odd_values_of_event(exact, expected), _ODD_VALUES)
     rows = events.where(column(EXACT).isNotNull())
-    return rows.select("*", f.inline(found(column(EXACT))))
+    return rows.select("*", f.inline(values(column(EXACT))))
 
 
-def counted_odd(odd: DataFrame) -> dict[str, int]:
-    """The number of odd values of each attribute. This reads the rows."""
+def count_odd_values(odd: DataFrame) -> dict[str, int]:
+    """Count the odd values of each attribute. This reads the rows."""
     return {row["attribute"]: row["count"] for row in odd.groupBy("attribute").count().orderBy("attribute").collect()}
 
 
-def odd_in(exact: str, expected: Mapping[Path, Kind]) -> list[tuple[str, str]]:
-    """The first odd value of each attribute among the exact values of an event, with the reason."""
+def odd_values_of_event(exact: str, expected: Mapping[Path, Kind]) -> list[tuple[str, str]]:
+    """The attributes of an event that have an odd value, each with the reason for its first one.
+
+    `exact` has the exact values of the event, as JSON.
+    """
     event = Event(json.loads(exact))
-    found = []
+    odd = []
     for path, kind in expected.items():
         for value in event.values(path) if path[0] in event.attributes else ():
             if value is not None and KINDS.get(type(value)) is not kind:
                 text = shorten(json.dumps(value, ensure_ascii=False))
-                reason = f"{short_name(path)} is {text}, where subscriptions ask for a {kind}"
-                found.append((format_path(path), reason))
+                reason = f"{short_name(path)} is {text}, where subscriptions expect a {kind}"
+                odd.append((format_path(path), reason))
                 break
-    return found
+    return odd

@@ -1,4 +1,4 @@
-"""The source of a pipeline, opened: its columns are known, and the subscriptions are checked against them."""
+"""Opens the source of a pipeline: finds its columns, and checks the subscriptions against them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OpenedSource:
-    """The events of a source, and what is known of their columns."""
+    """The events of a source, and their columns."""
 
     events: DataFrame
     columns: SourceColumns | None
-    """The columns that were found in the data, if the source does not declare them."""
+    """The columns inferred from the data; None if the source declares its columns."""
     matched: EventColumns
-    """The columns of the events when they are matched."""
+    """The columns of the events when they are matched, after enrichment."""
 
 
 def opened_source(config: Config, spark: SparkSession, subscriptions: Subscriptions) -> OpenedSource:
@@ -33,7 +33,7 @@ def opened_source(config: Config, spark: SparkSession, subscriptions: Subscripti
     columns = find_columns(config, spark, subscriptions.current())
     events = read(config, spark, columns)
     matched = enriched_columns(events, config.enrichments)
-    if columns is not None:  # a stream may still bring values of other kinds
+    if columns is not None:  # later events of a stream may have values of other kinds
         matched = matched.of_any_kind(columns.loose if config.is_stream else columns.mixed)
     subscriptions.compare_with(matched)
     return OpenedSource(events, columns, matched)

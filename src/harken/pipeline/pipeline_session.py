@@ -1,4 +1,4 @@
-"""The Spark session of a pipeline: the one that runs already, one that spark-submit set up, or a local one."""
+"""The Spark session of a pipeline: the active one, the one that spark-submit set up, or a new local one."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from harken.pipeline.config import Config
 
 _OLDEST_SPARK = 4
-# Settings that the semantics of subscriptions depend on.
-_MEANING = {
+# Settings on which the semantics of subscriptions depend.
+_SEMANTICS = {
     "spark.sql.caseSensitive": "true",
     "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
@@ -30,38 +30,38 @@ _MEANING = {
 
 @contextmanager
 def pipeline_session(config: Config) -> Iterator[SparkSession]:
-    """A session for a configuration. It is stopped at the end, unless it was running before."""
+    """A session for a configuration. At the end it is stopped, unless it was active before."""
     import pyspark
     from pyspark.sql import SparkSession
 
     if int(pyspark.__version__.partition(".")[0]) < _OLDEST_SPARK:
         hint = "on Spark 3.5, call harken.spark.match inside foreachBatch"
         raise HarkenError(f"a pipeline needs Spark 4.0 or later, and this is {pyspark.__version__}", hint=hint)
-    running = SparkSession.getActiveSession()
-    if running is not None and is_connect(running):
-        hint = "run it by `harken run` or spark-submit, or call harken.spark.match inside foreachBatch"
+    active = SparkSession.getActiveSession()
+    if active is not None and is_connect(active):
+        hint = "run it with `harken run` or spark-submit, or call harken.spark.match inside foreachBatch"
         raise HarkenError("a pipeline cannot run in a session of Spark Connect", hint=hint)
-    if running is None:
+    if active is None:
         with children_ignore_sigterm():
             session = _started(config)
     else:
-        session = running
-    # A session that was running before gets its settings back.
-    before = {name: session.conf.get(name, None) for name in _MEANING}
-    for name, value in _MEANING.items():
+        session = active
+    # To restore the settings of an active session.
+    before = {name: session.conf.get(name, None) for name in _SEMANTICS}
+    for name, value in _SEMANTICS.items():
         session.conf.set(name, value)
     try:
         yield session
     finally:
-        if running is None:
+        if active is None:
             session.stop()
         else:
-            for name, known in before.items():
-                session.conf.unset(name) if known is None else session.conf.set(name, known)
+            for name, previous in before.items():
+                session.conf.unset(name) if previous is None else session.conf.set(name, previous)
 
 
 def formats_of(config: Config) -> list[str]:
-    """The formats that a pipeline reads and writes; for a database, its address."""
+    """The formats that a pipeline reads and writes, with the JDBC address in place of `jdbc`."""
     return [config.source.format, *(sink.url or sink.format for sink in config.sinks)]
 
 
@@ -84,6 +84,6 @@ def _started(config: Config) -> SparkSession:
         "spark.ui.enabled": "true",
     }
     session = local_session(config.name, quick=False, **{**usual, **settings})
-    # Failures are raised and shown in one line; Java's stack traces would bury it.
+    # Failures are raised and shown in one line; Java's stack traces would hide that line.
     session.sparkContext.setLogLevel("FATAL")
     return session

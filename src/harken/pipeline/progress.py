@@ -1,4 +1,4 @@
-"""The progress of a run, in lines for people."""
+"""Formats the progress of a run in lines for people."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harken.pipeline.run_metrics import Meter, lag_of
 
 
 def text_of(report: Report) -> str:
-    """A report in a line."""
+    """A report in one line."""
     if not isinstance(report, BatchReport):
         return str(report)
     counts = report.counts
@@ -26,7 +26,7 @@ def text_of(report: Report) -> str:
 
 
 def running_text(meter: Meter) -> str:
-    """The run so far, in a line."""
+    """The run so far, in one line."""
     counts = meter.counts
     parts = [
         *parts_of(counts),
@@ -37,9 +37,9 @@ def running_text(meter: Meter) -> str:
 
 
 def parts_of(counts: Counts) -> list[str]:
-    """What became of events: their number, and the number of whatever is unusual, if there is any."""
-    refused = counts.refused - counts.dead_letters.get(TYPE, 0)
-    unusual = {"duplicate": counts.duplicates, "late event": counts.late, "dead letter": refused}
+    """The counts in words: events and notifications always, duplicates and the like only if there are any."""
+    dead = counts.dead_letter_count - counts.dead_letters.get(TYPE, 0)
+    unusual = {"duplicate": counts.duplicates, "late event": counts.late, "dead letter": dead}
     usual = [counted(counts.events, "event"), counted(counts.notifications, "notification")]
     odd = counted(sum(counts.odd_values.values()), "odd value")
     return (
@@ -50,12 +50,12 @@ def parts_of(counts: Counts) -> list[str]:
 
 
 def odd_text(odd_values: Mapping[str, int]) -> str:
-    """The number of odd values of each attribute."""
+    """The counts of odd values in words, attribute by attribute."""
     return ", ".join(f"{attribute} {count:,}" for attribute, count in odd_values.items())
 
 
 def counted(count: int, noun: str) -> str:
-    """A number with its noun, in the plural unless it is one."""
+    """A number with its noun, in the plural if needed."""
     return f"1 {noun}" if count == 1 else f"{count:,} {noun}{'es' if noun.endswith('ch') else 's'}"
 
 

@@ -1,4 +1,4 @@
-"""What a run reports: every batch, and every change of the subscriptions."""
+"""The reports of a run: one for every batch, and one for every change of the subscriptions."""
 
 from __future__ import annotations
 
@@ -17,32 +17,34 @@ class BatchReport:
 
     batch: int
     version: IndexVersion
+    """The index version with which it was matched."""
     time: datetime
+    """The match time of its notifications."""
     counts: Counts
     seconds: float
     is_replay: bool = False
-    """Whether an earlier process began it and did not finish it."""
+    """Whether the batch had begun before, without being finished."""
 
 
 @dataclass(frozen=True, slots=True)
 class RefreshReport:
-    """A change of the subscriptions' source, and whether it was taken."""
+    """A change of the subscriptions' source, applied or refused."""
 
     version: IndexVersion
-    """The version that is current now."""
+    """The current version after the change."""
     added: int = 0
     replaced: int = 0
     removed: int = 0
     faults: tuple[SubscriptionFault, ...] = ()
-    """Subscriptions that were left out or, if the change is refused, caused the refusal."""
+    """Faults of the subscriptions that were left out or that caused the refusal of the change."""
     refused: str | None = None
-    """Why the whole change was refused."""
+    """Why the whole change was refused; None if it was applied."""
     mismatches: Mismatches = NO_MISMATCHES
-    """What the subscriptions ask for and the columns of the events do not have."""
+    """What the subscriptions use and the events do not have."""
 
     def __str__(self) -> str:
         if self.refused is not None:
-            return f"a change of the subscriptions is refused, version {self.version.version} goes on: {self.refused}"
+            return f"a change of the subscriptions is refused, version {self.version.version} stays: {self.refused}"
         parts = [f"{self.added:,} added", f"{self.replaced:,} replaced", f"{self.removed:,} removed"]
         left_out = [f"{len(self.faults):,} left out"] if self.faults else []
         is_new = bool(self.added or self.replaced or self.removed or self.faults)

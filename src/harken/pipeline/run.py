@@ -1,4 +1,4 @@
-"""`run`: a pipeline from its configuration to its end."""
+"""Runs a pipeline from its configuration to its end."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RunResult:
         return " · ".join([*parts_of(self.counts), counted(self.batches, "batch"), f"{self.seconds:.1f} s"])
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain data."""
+        """The result as JSON data."""
         head = {"pipeline": self.name, "mode": self.mode, "batches": self.batches, "seconds": round(self.seconds, 3)}
         return head | self.counts.to_dict()
 
@@ -54,10 +54,11 @@ def run(
     meter: Meter | None = None,
     on_start: Callable[[str | None], None] = lambda ui: None,
 ) -> RunResult:
-    """Run a pipeline to its end. Raises HarkenError if it cannot go on.
+    """Run a pipeline to its end. Raises HarkenError if it fails.
 
-    `on_report` gets every batch and every change of the subscriptions, after `meter`; `on_start` gets the address of
-    Spark's UI, or None, once Spark runs. A Spark session that this process already has is used, and stays open.
+    `on_report` is called with the report of every batch and every change of the subscriptions, after `meter`.
+    `on_start` is called with the address of Spark's UI, or None, once Spark runs. An active Spark session is used, and
+    stays open.
     """
     meter = meter or Meter(config)
 
@@ -73,7 +74,7 @@ def run(
             if not stop.is_set():
                 on_start(spark.sparkContext.uiWebUrl)
                 is_done = _work(config, spark, forward, stop)
-        if stop.signal is not None and not is_done:  # Spark is stopped by now, and nothing is torn by it
+        if stop.signal is not None and not is_done:  # only now: Spark has been stopped in order
             signal.raise_signal(stop.signal)
     except BaseException as error:
         meter.end(str(error) or type(error).__name__)
@@ -83,7 +84,7 @@ def run(
 
 
 def _work(config: Config, spark: SparkSession, report: Callable[[Report], None], stop: Stop) -> bool:
-    """Whether the work came to its end, which for a stream is wherever it was stopped."""
+    """Run the pipeline's batches. Returns False if a signal cancelled the only batch; a stream is never cancelled."""
     if config.is_stream:
         stream(config, spark, report, stop)
         return True
@@ -98,7 +99,7 @@ def _work(config: Config, spark: SparkSession, report: Callable[[Report], None],
 
 
 def _run_once(config: Config, spark: SparkSession, report: Callable[[Report], None]) -> None:
-    """Process everything that the source has as one batch."""
+    """Process the whole source as one batch."""
     started = time.monotonic()
     subscriptions = Subscriptions(config, spark)
     source = opened_source(config, spark, subscriptions)

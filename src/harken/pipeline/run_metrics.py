@@ -1,7 +1,7 @@
-"""Metrics of a run: a file of JSON lines that grows, and a text file for Prometheus that is replaced.
+"""Writes the metrics of a run: JSON lines that are appended to a file, and a text file for Prometheus that is replaced.
 
-The file of JSON lines has a line for every batch (`kind` is "batch"), for every change of the subscriptions ("change")
-and one at the end ("end").
+There is a JSON line for every batch (`kind` is "batch"), one for every change of the subscriptions ("change"), and one
+at the end ("end").
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Meter:
 
     @property
     def seconds(self) -> float:
-        """Since the run began."""
+        """The time since the run began."""
         return time.monotonic() - self._started
 
     def take(self, report: Report) -> None:
@@ -62,9 +62,9 @@ class Meter:
         self._update()
 
     def end(self, error: str | None = None) -> None:
-        """Write the last line and the last text. `error` is why the run failed."""
-        whole = {"mode": self.mode, "batches": self.batches, "seconds": round(self.seconds, 3), **self.counts.to_dict()}
-        self._line({"kind": "end", **whole, "error": error})
+        """Write the metrics of the finished run. `error` is the reason if it failed."""
+        run = {"mode": self.mode, "batches": self.batches, "seconds": round(self.seconds, 3)}
+        self._line({"kind": "end", **run, **self.counts.to_dict(), "error": error})
         self._update(succeeded=error is None)
 
     def _line(self, data: dict[str, Any]) -> None:
@@ -97,10 +97,10 @@ class Meter:
 
 
 def line_of(report: Report) -> dict[str, Any]:
-    """A report as plain data."""
+    """A report as the data of a JSON line."""
     if isinstance(report, BatchReport):
         return _batch_line(report)
-    plain = {
+    line = {
         "kind": "change",
         "index_version": report.version.version,
         "added": report.added,
@@ -109,7 +109,7 @@ def line_of(report: Report) -> dict[str, Any]:
         "left_out": len(report.faults),
         "refused": report.refused,
     }
-    return plain | ({"mismatches": report.mismatches.to_dict()} if report.mismatches else {})
+    return line | ({"mismatches": report.mismatches.to_dict()} if report.mismatches else {})
 
 
 def _batch_line(report: BatchReport) -> dict[str, Any]:
@@ -133,17 +133,17 @@ def lag_of(report: BatchReport) -> float | None:
 
 
 def prometheus_text(meter: Meter, succeeded: bool | None = None) -> str:
-    """The metrics in Prometheus's text format. `succeeded` is set once the run has ended."""
+    """The metrics in Prometheus's text format. `succeeded` is None until the run has ended."""
     counts, last = meter.counts, meter.last
     text = _Text(meter.name)
-    text.add("events_total", "counter", "Events that came.", counts.events)
-    text.add("notifications_total", "counter", "Pairs of an event and a subscription.", counts.notifications)
-    text.add("duplicates_total", "counter", "Events dropped because their id had come before.", counts.duplicates)
+    text.add("events_total", "counter", "Events that were read.", counts.events)
+    text.add("notifications_total", "counter", "Matching pairs of an event and a subscription.", counts.notifications)
+    text.add("duplicates_total", "counter", "Events dropped because an earlier event had their id.", counts.duplicates)
     text.add("late_total", "counter", "Events that came late.", counts.late)
     stages = [(counts.dead_letters.get(stage, 0), {"stage": stage}) for stage in STAGES]
-    text.add("dead_letters_total", "counter", "Dead letters, by the stage that refused.", *stages)
+    text.add("dead_letters_total", "counter", "Dead letters, by stage.", *stages)
     odd = [(count, {"attribute": attribute}) for attribute, count in counts.odd_values.items()]
-    text.add("odd_values_total", "counter", "Values of another kind than subscriptions ask for.", *odd)
+    text.add("odd_values_total", "counter", "Values of another kind than subscriptions compare with.", *odd)
     text.add("batches_total", "counter", "Batches that are done.", meter.batches)
     text.add(
         "refused_changes_total", "counter", "Changes of the subscriptions that were refused.", meter.refused_changes
@@ -159,7 +159,7 @@ def prometheus_text(meter: Meter, succeeded: bool | None = None) -> str:
         if lag is not None:
             text.add("lag_seconds", "gauge", "Age of the newest event when the last batch was done.", lag)
     if succeeded is not None:
-        text.add("succeeded", "gauge", "Whether the run ended well.", int(succeeded))
+        text.add("succeeded", "gauge", "1 if the run ended without an error, else 0.", int(succeeded))
     return str(text)
 
 
@@ -169,14 +169,14 @@ class _Text:
         self._lines: list[str] = []
 
     def add(self, name: str, kind: str, help: str, *values: float | tuple[float, dict[str, str]]) -> None:
-        """Add a metric with its values, each with labels if it has any."""
-        whole = f"harken_pipeline_{name}"
-        self._lines += [f"# HELP {whole} {help}", f"# TYPE {whole} {kind}"]
+        """Add a metric with its values, each alone or with labels."""
+        metric = f"harken_pipeline_{name}"
+        self._lines += [f"# HELP {metric} {help}", f"# TYPE {metric} {kind}"]
         for each in values:
             value, labels = each if isinstance(each, tuple) else (each, {})
-            named = {"pipeline": self._pipeline, **labels}
-            inside = ",".join(f'{label}="{_escaped(text)}"' for label, text in named.items())
-            self._lines.append(f"{whole}{{{inside}}} {value}")
+            all_labels = {"pipeline": self._pipeline, **labels}
+            label_text = ",".join(f'{label}="{_escaped(text)}"' for label, text in all_labels.items())
+            self._lines.append(f"{metric}{{{label_text}}} {value}")
 
     def __str__(self) -> str:
         return "\n".join(self._lines) + "\n"

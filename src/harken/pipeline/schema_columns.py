@@ -1,4 +1,4 @@
-"""The columns of a schema's events, for sources that do not declare their own."""
+"""Derives the columns of events from a schema, for sources that do not declare them."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 
 def schema_columns(schema: Schema, event_id: str | None = None, event_time: str | None = None) -> StructType:
-    """A column for each attribute, with structs for dotted paths, and for the id and time if they are no attributes.
+    """A column for each attribute, in structs for dotted paths, and for the id and time if they are no attributes.
 
-    An attribute is an array only if every event type that has it allows several values; in an open schema it is not.
+    An attribute is an array if every event type that has it allows several values; without event types, none is.
     """
     from pyspark.sql.types import StringType, TimestampType
 
     tree: dict[str, Any] = {EVENT_TYPE[0]: StringType()} if schema.event_types else {}
     for path, domain in schema.attributes.items():
-        holder = tree
+        struct = tree
         for key in path[:-1]:
-            holder = holder.setdefault(key, {})
-        holder[path[-1]] = _type_of(domain, _is_multiple(schema, path))
+            struct = struct.setdefault(key, {})
+        struct[path[-1]] = _type_of(domain, _is_multiple(schema, path))
     for name, kind in ((event_id, StringType()), (event_time, TimestampType())):
         if name is not None:
             tree.setdefault(name, kind)
@@ -40,6 +40,7 @@ def schema_columns(schema: Schema, event_id: str | None = None, event_time: str 
 
 
 def _is_multiple(schema: Schema, path: Path) -> bool:
+    """Whether every event type that has an attribute allows several values of it."""
     rules = [kind.rules[path] for kind in schema.event_types.values() if path in kind.rules]
     return bool(rules) and all(rule.multiple for rule in rules)
 
@@ -54,8 +55,8 @@ def _type_of(domain: Domain, multiple: bool) -> DataType:
         IntegerDomain: types.LongType(),
         TimestampDomain: types.TimestampType(),
     }
-    found = kinds.get(type(domain), types.StringType())
-    return types.ArrayType(found) if multiple else found
+    kind = kinds.get(type(domain), types.StringType())
+    return types.ArrayType(kind) if multiple else kind
 
 
 def _struct(tree: dict[str, Any]) -> StructType:

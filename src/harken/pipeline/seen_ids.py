@@ -1,6 +1,6 @@
-"""Ids of past events, by which duplicates are recognised: a folder for each batch, kept as long as the window.
+"""Stores the ids of past events, to recognise duplicates: a folder for each batch, kept as long as the window.
 
-CHECKPOINT/seen/batch=7/at=1735689600/*.parquet     the ids of batch 7, which began at that second
+CHECKPOINT/seen/batch=7/at=1735689600/*.parquet     the ids of batch 7, which began at that Unix time
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _AT = re.compile(r"at=(\d+)\Z")
 
 
 class SeenIds:
-    """The ids below a checkpoint, as one batch sees them: those of earlier batches within the window."""
+    """The ids below a checkpoint, for one batch: those of earlier batches whose match time is in the window."""
 
     def __init__(self, checkpoint: str, batch: int, time: datetime, window: timedelta) -> None:
         self._root = f"{checkpoint.rstrip('/')}/{FOLDER}"
@@ -30,16 +30,16 @@ class SeenIds:
         self._oldest = int((time - window).timestamp())
 
     def without(self, events: DataFrame, id: str) -> DataFrame:
-        """The events whose ids earlier batches did not have."""
+        """The events whose ids, in the column `id`, no earlier batch had."""
         spark = events.sparkSession
         folders = [folder for folder, batch, at in self._folders(events) if batch < self._batch and at >= self._oldest]
         if not folders:
             return events
-        known = spark.read.schema(f"`{id}` string").parquet(*folders).select(column(id).alias(f"{id}_seen"))
-        return events.join(known, column(id) == column(f"{id}_seen"), "left_anti")
+        seen = spark.read.schema(f"`{id}` string").parquet(*folders).select(column(id).alias(f"{id}_seen"))
+        return events.join(seen, column(id) == column(f"{id}_seen"), "left_anti")
 
     def add(self, events: DataFrame, id: str) -> None:
-        """Store the ids of this batch, replacing those of an interrupted attempt, and drop those outside the window."""
+        """Store the ids of this batch, in place of those of an interrupted attempt, and drop ids before the window."""
         files = files_of(self._root, events.sparkSession)
         for name in files.names(f"batch={self._batch}"):
             if name != f"at={self._time}":
@@ -51,13 +51,13 @@ class SeenIds:
                 files.remove(f"batch={batch}")
 
     def _folders(self, events: DataFrame) -> list[tuple[str, int, int]]:
-        """The stored folders, each with its batch and second."""
+        """The stored folders, each with its batch and match time."""
         files = files_of(self._root, events.sparkSession)
-        found = []
+        folders = []
         for outer in files.names():
             batch = _BATCH.match(outer)
             for inner in files.names(outer) if batch else ():
                 at = _AT.match(inner)
                 if batch and at:
-                    found.append((f"{self._root}/{outer}/{inner}", int(batch[1]), int(at[1])))
-        return found
+                    folders.append((f"{self._root}/{outer}/{inner}", int(batch[1]), int(at[1])))
+        return folders

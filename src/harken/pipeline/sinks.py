@@ -1,8 +1,8 @@
-"""Sinks for the notifications and dead letters of a batch. Writing a batch again replaces it, except in Kafka.
+"""Writes the notifications and dead letters of a batch. Writing a batch again replaces it, except in Kafka.
 
-In files each batch has a folder `batch=ID`, which appears as a whole; a database table is changed in one transaction
-(`jdbc`); a store knows what it has of a batch (`outbox`). Kafka cannot replace a batch: after a crash it is sent again,
-with headers by which a reader drops duplicates.
+In files, each batch has a folder `batch=ID`, which is renamed into place. A database table is changed in one
+transaction (`jdbc`). A store knows which parts of a batch it has (`notification_outbox`). Kafka cannot replace a batch:
+after a crash the batch is sent again, with headers by which a reader drops duplicates.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _UNFINISHED = "_unfinished"
 _JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "ignoreNullFields": "false"}
-"""By default Spark cuts times to milliseconds, and leaves nulls out."""
+"""By default Spark truncates times to milliseconds, and leaves out nulls."""
 
 
 def write(
@@ -41,8 +41,8 @@ def write(
 ) -> None:
     """Write a batch of notifications to a sink. Raises SourceError.
 
-    `rows` is their number, if it is known: an empty batch is not written, unless it is the first. A store takes them
-    with their events, as `Outcome.with_events` has them.
+    `rows` is the number of notifications, if known: an empty batch is not written, unless it is the first. For a store,
+    pass `BatchOutcome.with_events`.
     """
     try:
         if sink.format in ("parquet", "json"):
@@ -53,7 +53,7 @@ def write(
             append_notifications(sink, notifications, batch, pipeline, reached)
         elif rows != 0:
             _SENDERS[sink.format](sink, notifications, batch, pipeline)
-    except Exception as error:  # of Spark, a driver, a file system or a store
+    except Exception as error:  # from Spark, a driver, a file system or a store
         if isinstance(error, HarkenError) and not isinstance(error, StoreError):
             raise
         raise SourceError(f"batch {batch} cannot be written to the sink `{sink.name}`: {reason_of(error)}") from error
@@ -73,15 +73,15 @@ def write_dead_letters(
     reached("wrote dead letters")
 
 
-def refuse_batches_of_others(config: Config, spark: SparkSession) -> None:
-    """Raise SourceError if a sink has batches already: a stream that starts afresh would overwrite them."""
+def require_no_batches(config: Config, spark: SparkSession) -> None:
+    """Raise SourceError if a sink has batches, which a stream with a new checkpoint would overwrite."""
     for sink in config.sinks:
-        hint = "go on with the checkpoint that they were written with, move them away, or name another place"
+        hint = "use the checkpoint with which they were written, move them away, or name another location"
         if sink.format in ("parquet", "json") and sink.path and _has_batches(spark, sink.path):
             raise SourceError(f"the sink `{sink.name}` has batches already, in {sink.path}", hint=hint)
         with spark_errors():
-            is_taken = sink.format == "jdbc" and has_rows(sink, spark, config.name)
-        if is_taken:
+            is_used = sink.format == "jdbc" and has_rows(sink, spark, config.name)
+        if is_used:
             raise SourceError(f"the sink `{sink.name}` has rows of `{config.name}` already, in {sink.table}", hint=hint)
 
 
@@ -94,7 +94,7 @@ def _write_folder(
     rows: int | None,
     reached: Reached,
 ) -> None:
-    """Write to an unfinished folder, and rename that to the folder of the batch."""
+    """Write to a temporary folder, and rename it to the folder of the batch."""
     spark = frame.sparkSession
     target = f"{root.rstrip('/')}/batch={batch}"
     empty = frame.isEmpty() if rows is None else not rows
@@ -102,21 +102,21 @@ def _write_folder(
         _remove(spark, target)
         return
     unfinished = f"{root.rstrip('/')}/{_UNFINISHED}"
-    place = f"{unfinished}/{uuid.uuid4().hex[:8]}"
+    temporary = f"{unfinished}/{uuid.uuid4().hex[:8]}"
     settings = {**(_JSON if format == "json" else {}), **_texts(options)}
     with _utc_times(spark):
-        (frame.coalesce(1) if empty else frame).write.format(format).options(**settings).save(place)
+        (frame.coalesce(1) if empty else frame).write.format(format).options(**settings).save(temporary)
     reached("wrote elsewhere")
     _remove(spark, target)
     system, path = _system(spark, target)
-    if not system.rename(path(place), path(target)):
-        raise SourceError(f"{place} cannot be renamed to {target}")
+    if not system.rename(path(temporary), path(target)):
+        raise SourceError(f"{temporary} cannot be renamed to {target}")
     _remove(spark, unfinished)
 
 
 @contextmanager
 def _utc_times(spark: SparkSession) -> Iterator[None]:
-    """Write timestamps to Parquet in the standard type, not in Spark's legacy INT96."""
+    """In this block, write timestamps to Parquet in the standard type, not in Spark's legacy INT96."""
     name = "spark.sql.parquet.outputTimestampType"
     before = spark.conf.get(name)
     spark.conf.set(name, "TIMESTAMP_MICROS")
@@ -155,9 +155,9 @@ _SENDERS: dict[str, Callable[[Sink, DataFrame, int, str], None]] = {"kafka": _se
 
 def _has_batches(spark: SparkSession, root: str) -> bool:
     system, path = _system(spark, root)
-    place = path(root)
-    return bool(system.exists(place)) and any(
-        each.getPath().getName().startswith("batch=") for each in system.listStatus(place)
+    folder = path(root)
+    return bool(system.exists(folder)) and any(
+        each.getPath().getName().startswith("batch=") for each in system.listStatus(folder)
     )
 
 
@@ -167,7 +167,7 @@ def _remove(spark: SparkSession, folder: str) -> None:
 
 
 def _system(spark: SparkSession, location: str) -> tuple[Any, Any]:
-    """Hadoop's file system for a location, and the class of its paths."""
+    """Hadoop's file system for a location, and the class `Path` for its methods."""
     jvm: Any = spark._jvm
     path = jvm.org.apache.hadoop.fs.Path
     jsession: Any = spark._jsparkSession
@@ -175,5 +175,5 @@ def _system(spark: SparkSession, location: str) -> tuple[Any, Any]:
 
 
 def _texts(options: Mapping[str, Any]) -> dict[str, str]:
-    """Options as Spark takes them."""
+    """Options as the strings that Spark takes."""
     return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()}

@@ -1,8 +1,8 @@
-"""The columns of a source that does not declare them: types from the data, and from the subscriptions.
+"""Chooses the columns of a source that does not declare them, by its data and its subscriptions.
 
-Spark's inference makes a column STRING as soon as one value is of another type; then its numbers compare with numbers
-no more. So a column that subscriptions use is *loose* where its type may not fit every value: it is read value by
-value, and a value that does not fit travels beside the columns (`exact_values`), so that matching sees it as it is.
+Spark infers STRING for a column of numbers with a single value of another type; its numbers would then match no
+comparison with a number. So a column whose type may not fit every value is *loose*: it is read value by value, and
+matching gets each value that does not fit as an exact value (`exact_values`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class TypeTally:
-    """How many values of a column are numbers, 64-bit integers (also counted as numbers), and booleans."""
+    """Counts of values in a column: numbers, 64-bit integers (which are numbers, too), and booleans."""
 
     numbers: int = 0
     integers: int = 0
@@ -37,18 +37,19 @@ NO_TALLY = TypeTally()
 
 @dataclass(frozen=True, slots=True)
 class SourceColumns:
-    """The columns of events, and which of them are loose."""
+    """The columns of events."""
 
     types: StructType
     loose: tuple[str, ...] = ()
+    """Columns with values that may not fit their types."""
     doubtful: Mapping[str, Kind | None] = field(default_factory=dict)
-    """Loose columns that Spark read as strings and subscriptions compare with numbers or booleans, each with the kind
-    that may give it its type, or None. `resolved` decides by what they hold."""
+    """By loose column of strings that subscriptions compare with numbers or booleans: the kind that `resolved` may give
+    it, depending on its values, or None if it stays STRING."""
     mixed: tuple[str, ...] = ()
-    """Columns with values of several types that subscriptions compare with. They never mismatch."""
+    """Columns with values of several types that subscriptions compare with. They are no mismatches."""
 
     def as_read(self, loose_type: DataType) -> StructType:
-        """The columns as Spark has to read them: loose ones in a type that holds any value."""
+        """The columns as Spark has to read them: loose ones with `loose_type`, which holds any value."""
         from pyspark.sql.types import StructField, StructType
 
         return StructType(
@@ -56,9 +57,9 @@ class SourceColumns:
         )
 
     def resolved(self, tallies: Mapping[str, TypeTally]) -> Self:
-        """The columns with the doubtful types decided by the tallies.
+        """Decide the types of doubtful columns by the counts of their values.
 
-        A column without any value of the kind that subscriptions compare with stays STRING: they are at fault.
+        A column without any value of the kind that subscriptions compare with stays STRING, which is a mismatch.
         """
         from pyspark.sql.types import BooleanType, DoubleType, LongType, StructField, StructType
 
@@ -77,22 +78,22 @@ class SourceColumns:
         return replace(self, types=StructType(fields), doubtful={}, mixed=(*self.mixed, *mixed))
 
     def to_text(self) -> str:
-        """The columns as JSON, to be stored with a stream."""
+        """The columns as JSON, to store in a checkpoint."""
         return json.dumps(
             {"format": _FORMAT, "types": self.types.jsonValue(), "loose": self.loose, "mixed": self.mixed}
         )
 
     @classmethod
     def from_text(cls, text: bytes, place: str) -> Self:
-        """The columns that `to_text` wrote. Raises SegmentError for another text."""
+        """The columns in the text that `to_text` returned. Raises SegmentError for any other text."""
         from pyspark.sql.types import StructType
 
         try:
-            plain = json.loads(text)
-            if plain["format"] != _FORMAT:
-                raise ValueError("it is of a format that this Harken does not know")
-            types = StructType.fromJson(plain["types"])
-            return cls(types, tuple(plain["loose"]), mixed=tuple(plain["mixed"]))
+            content = json.loads(text)
+            if content["format"] != _FORMAT:
+                raise ValueError("this version of Harken does not know its format")
+            types = StructType.fromJson(content["types"])
+            return cls(types, tuple(content["loose"]), mixed=tuple(content["mixed"]))
         except (ValueError, TypeError, KeyError) as error:
             raise SegmentError(f"{place} cannot be understood: {error}") from error
 
@@ -100,7 +101,7 @@ class SourceColumns:
 def json_columns(
     inferred: StructType, used: UsedAttributes, protected: Collection[str], is_stream: bool
 ) -> SourceColumns:
-    """The columns of JSON. In a batch all values were seen; in a stream, later ones may be of any type.
+    """The columns of JSON. A batch has only the values from which `inferred` comes; a stream may get any others.
 
     `protected` columns keep their inferred types: ids, times and join keys must not lose values.
     """
@@ -118,23 +119,26 @@ def json_columns(
 def csv_columns(
     inferred: StructType, used: UsedAttributes, protected: Collection[str], is_stream: bool
 ) -> SourceColumns:
-    """The columns of CSV, where every value is text: it is a number or boolean if it reads as the kind that is used."""
-    agreed = used.of_one_kind()
+    """The columns of CSV, where every cell is text.
+
+    If all subscriptions compare a column with numbers, or all with booleans, cells that look like one become one.
+    """
+    only_kind = used.of_one_kind()
 
     def is_loose(name: str, kind: DataType) -> bool:
         if kind.typeName() == "string":
-            return name not in protected and agreed.get((name,)) in _TYPES
+            return name not in protected and only_kind.get((name,)) in _TYPES
         return is_stream and kind.typeName() in (*_SURE, "double")
 
     return _decided(inferred, used, protected, is_loose)
 
 
-# Types that Spark infers only if every value has them, and those that it also infers for a mixture.
+# Types that Spark infers only if all values have them, and types that it also infers for values of several types.
 _SURE = ("boolean", "integer", "long")
 _UNSURE = ("decimal", "double", "string")
 _NESTED = ("struct", "array")
 _TYPES = (Kind.NUMBER, Kind.BOOLEAN)
-"""Kinds that give a column its type if all subscriptions compare it with them."""
+"""Kinds that decide the type of a column if all subscriptions compare it with values of that kind."""
 
 
 def _decided(
@@ -155,14 +159,14 @@ def _decided(
                 doubtful[name] = next(iter(kinds)) if len(kinds) == 1 and name not in protected else None
             elif kind.typeName() == "decimal" and name not in protected:
                 kind = DoubleType()
-            elif kind.typeName() == "integer":  # later files may have larger ones
+            elif kind.typeName() == "integer":  # later files may have larger integers
                 kind = LongType()
         fields.append(StructField(name, kind))
     return SourceColumns(StructType(fields), tuple(loose), doubtful, tuple(mixed))
 
 
 def _is_nested_conflict(name: str, kind: DataType, used: UsedAttributes) -> bool:
-    """Whether subscriptions compare with numbers or booleans inside a column where Spark found strings."""
+    """Whether Spark inferred STRING for a field inside a column that subscriptions compare with numbers or booleans."""
     from pyspark.sql.types import StructField, StructType
 
     inside: dict[Path, Any] = dict(leaves(StructType([StructField(name, kind)])))

@@ -1,12 +1,12 @@
-"""The steps of a batch, announced as they are completed, so that a crash test can stop the process at any of them."""
+"""The callback for completed steps of a batch, with which crash tests stop the process at any step."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 Reached = Callable[[str], None]
-"""Is called with the name of a step that is completed."""
+"""Called with the name of each completed step."""
 
 
 def ignore_step(step: str) -> None:
-    """The usual listener: it does nothing."""
+    """The default callback, which does nothing."""

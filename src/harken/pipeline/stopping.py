@@ -1,4 +1,4 @@
-"""How a pipeline ends when it is told to: its own work first, then Spark, then the process."""
+"""Stops a pipeline in order: first its own work, then Spark, then the process."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _JOB_GROUP = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 _POLL_SECONDS = 0.2
 _TASK_SECONDS = 10.0
-"""How long cancelled tasks are waited for."""
-_TIDY_SECONDS = 1.0
+"""Longest wait for cancelled tasks to end."""
+_CLEANUP_SECONDS = 1.0
+"""Wait for Spark's threads to clean up after cancelled tasks."""
 
 
 class Stop(threading.Event):
-    """Set when a pipeline is to end; `signal` is the signal that said so, if one did."""
+    """Set to stop a pipeline. `signal` is the signal that stopped it; None if none did."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,7 +34,10 @@ class Stop(threading.Event):
 
 @contextmanager
 def stopped_by_signals(stop: threading.Event) -> Iterator[None]:
-    """Set `stop` at the first signal, if this thread may handle signals. A second one has its usual effect."""
+    """In this block, SIGTERM and SIGINT set `stop`. A second signal has its usual effect.
+
+    Only the main thread may handle signals; in any other thread this does nothing.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -44,7 +48,7 @@ def stopped_by_signals(stop: threading.Event) -> Iterator[None]:
 
     def handle(number: int, frame: FrameType | None) -> None:
         restore()
-        if stop.is_set():  # it was set inside another of these blocks
+        if stop.is_set():  # a block inside this one handled the first signal
             signal.raise_signal(number)
         if isinstance(stop, Stop):
             stop.signal = number
@@ -61,9 +65,9 @@ def stopped_by_signals(stop: threading.Event) -> Iterator[None]:
 
 @contextmanager
 def cancelled_by(stop: threading.Event, spark: SparkSession) -> Iterator[None]:
-    """Cancel the jobs of Spark that this block starts once `stop` is set: the block then raises what Spark raises.
+    """Cancel the Spark jobs of this block once `stop` is set. The block then raises Spark's error.
 
-    A call of Java must not be interrupted in the middle: the next call would read its answer.
+    A signal must not interrupt a call to Java: the next call would read the answer of the interrupted one.
     """
     context = spark.sparkContext
     group = f"harken-{os.getpid()}-{id(stop)}"
@@ -71,7 +75,7 @@ def cancelled_by(stop: threading.Event, spark: SparkSession) -> Iterator[None]:
 
     def cancel() -> None:
         while not is_over.wait(_POLL_SECONDS):
-            if stop.is_set():  # again and again: the next job may just be about to start
+            if stop.is_set():  # at every poll: the next job may be about to start
                 with suppress(Exception):
                     context.cancelJobGroup(group)
 
@@ -86,43 +90,43 @@ def cancelled_by(stop: threading.Event, spark: SparkSession) -> Iterator[None]:
         watcher.join()
         if stop.is_set():
             _wait_for_tasks(context)
-        with suppress(Exception):  # Spark may be gone
+        with suppress(Exception):  # Spark may have ended
             for name, value in before.items():
                 context.setLocalProperty(name, value)  # type: ignore[arg-type]
 
 
 def _wait_for_tasks(context: SparkContext) -> None:
-    """Wait until cancelled tasks are gone, for a while, and what Spark tidies up behind them in threads of its own.
+    """Wait until cancelled tasks have ended and Spark has cleaned up after them, at most some seconds.
 
-    Spark that is stopped before that prints Java's stack traces.
+    If it were stopped earlier, Spark would print Java's stack traces.
     """
     end = time.monotonic() + _TASK_SECONDS
     with suppress(Exception):
-        tracker: Any = context._jsc.sc().statusTracker()  # PySpark's own has no executors
+        tracker: Any = context._jsc.sc().statusTracker()  # PySpark's status tracker has no executors
         while time.monotonic() < end and any(each.numRunningTasks() for each in tracker.getExecutorInfos()):
             time.sleep(_POLL_SECONDS)
-    time.sleep(_TIDY_SECONDS)
+    time.sleep(_CLEANUP_SECONDS)
 
 
-_ignores = threading.local()
+_thread = threading.local()
 
 
 @contextmanager
 def children_ignore_sigterm() -> Iterator[None]:
-    """Let processes that this thread starts, by fork, ignore SIGTERM.
+    """In this block, let processes that this thread forks ignore SIGTERM.
 
-    It may be sent to the whole process group. Java would end at once, and whoever talks to it could not end what is
-    under way. Java ends when the process does that started it.
+    SIGTERM may be sent to the whole process group. Java would end at once, and this process could not finish its work.
+    Java ends when the process that started it does.
     """
-    _ignores.sigterm = True
+    _thread.ignores_sigterm = True
     try:
         yield
     finally:
-        _ignores.sigterm = False
+        _thread.ignores_sigterm = False
 
 
 def _in_child() -> None:
-    if getattr(_ignores, "sigterm", False):
+    if getattr(_thread, "ignores_sigterm", False):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 

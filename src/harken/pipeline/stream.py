@@ -1,7 +1,7 @@
-"""A pipeline over a stream, one micro-batch after the other.
+"""Runs a pipeline over a stream, one micro-batch after the other.
 
-Each batch is logged with the index version that it uses, written to every sink, and then logged as done. Whenever the
-process dies, the next one continues there: no batch is lost, and none is delivered twice.
+Each batch is logged with the index version that it uses, written to every sink, and then logged as done. If the process
+dies at any point, the next one continues from the log: no batch is lost, and none is delivered twice.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from harken.pipeline.matched_subscriptions import Subscriptions
 from harken.pipeline.micro_batch import run_batch
 from harken.pipeline.opened_source import opened_source
 from harken.pipeline.reports import BatchReport, Report
-from harken.pipeline.sinks import refuse_batches_of_others
+from harken.pipeline.sinks import require_no_batches
 from harken.pipeline.spark_errors import explained
 from harken.pipeline.steps import Reached, ignore_step
 from harken.pipeline.stopping import stopped_by_signals
@@ -50,15 +50,15 @@ def stream(
 ) -> Counts:
     """Process a stream until it is stopped or, with the trigger `available-now`, until its source is used up.
 
-    SIGTERM, SIGINT and the event `stop` end it after the running batch. `on_report` gets every batch and every change
-    of the subscriptions; `reached` is called after every step of a batch. Raises HarkenError if a batch fails; the next
-    run continues with that batch.
+    SIGTERM, SIGINT and the event `stop` end it after the running batch. `on_report` is called with the report of every
+    batch and every change of the subscriptions; `reached` with the name of each completed step. Raises HarkenError if a
+    batch fails; the next run continues with that batch.
     """
     return _Stream(config, spark, on_report, reached).follow(stop or threading.Event())
 
 
 class _StoppingError(Exception):
-    """Spark began a batch while the stream was stopping. The next run begins with it."""
+    """Spark began a batch while the stream was stopping. The next run processes the batch."""
 
 
 class _Stream:
@@ -73,7 +73,7 @@ class _Stream:
         self._checkpoint = config.checkpoint.rstrip("/")
         self._log = BatchLog(self._checkpoint, spark)
         self._newest: datetime | None = None
-        """The time of the newest event so far."""
+        """The time of the newest event in all batches so far."""
         self._subscriptions = Subscriptions(config, spark)
         digest = hashlib.sha256(self._log.root.encode()).hexdigest()[:8]
         self._pin = f"{quote(config.name, safe='')}-{digest}"
@@ -84,7 +84,7 @@ class _Stream:
         self._failure: HarkenError | None = None
 
     def follow(self, stop: threading.Event) -> Counts:
-        with self._log.held(), stopped_by_signals(stop):
+        with self._log.locked(), stopped_by_signals(stop):
             self._open()
             query = self._started()
             try:
@@ -99,14 +99,14 @@ class _Stream:
                     raise explained(error) from error
             finally:
                 query.stop()
-        if self._failure is not None:  # of the batch that ran while stopping
+        if self._failure is not None:  # from the batch that ran while the stream was stopping
             raise self._failure
         return self._counts
 
     def _open(self) -> None:
         """Check the sinks, restore the time of the newest event, and open the subscriptions."""
         if self._log.is_empty:
-            refuse_batches_of_others(self._config, self._spark)
+            require_no_batches(self._config, self._spark)
         last = self._log.last()
         self._newest = None if last is None else last.newest
         self._subscriptions.current()
@@ -125,13 +125,13 @@ class _Stream:
         return writer.trigger(processingTime=config.trigger).start()
 
     def _stop(self, query: StreamingQuery) -> None:
-        """Let the running batch finish. One that begins after that is rejected."""
+        """Wait for the running batch, then stop. A batch that Spark begins after that fails at once."""
         with self._running:
             self._is_stopping = True
         query.stop()
 
     def _batch(self, events: DataFrame, batch: int) -> None:
-        """Spark calls this for every batch. An error is kept, because Spark would wrap it in its own."""
+        """Process a batch, called by Spark. An error is stored too, because Spark wraps it in an error of its own."""
         with self._running:
             if self._is_stopping:
                 raise _StoppingError
@@ -148,12 +148,12 @@ class _Stream:
         self._reached("returned")
 
     def _claim(self) -> None:
-        """Check that the log belongs to the query whose batches Spark numbers."""
+        """Assign the log to the query of Spark's checkpoint. Raises SegmentError if it belongs to another query."""
         if self._is_claimed:
             return
-        known = files_of(f"{self._checkpoint}/{SPARK}", self._spark).read("metadata")
-        if known is not None:
-            self._log.claim(str(json.loads(known)["id"]))
+        metadata = files_of(f"{self._checkpoint}/{SPARK}", self._spark).read("metadata")
+        if metadata is not None:
+            self._log.claim(str(json.loads(metadata)["id"]))
         self._is_claimed = True
 
     def _process(self, events: DataFrame, batch: int) -> None:
@@ -172,7 +172,7 @@ class _Stream:
         self._report(BatchReport(batch, version, begun.time, counts, time.monotonic() - started, is_replay))
 
     def _begin(self, batch: int) -> Begun:
-        """Take changes of the subscriptions, and log what the batch begins with."""
+        """Take changes of the subscriptions, and log what a new batch begins with."""
         refreshed = self._subscriptions.refresh()
         if refreshed is not None:
             self._report(refreshed)
@@ -185,13 +185,14 @@ class _Stream:
         return begun
 
     def _late_before(self) -> datetime | None:
+        """The time before which events of the next batch are late; None if none is."""
         late_after = self._config.source.late_after
         if late_after is None or self._newest is None:
             return None
         return self._newest - timedelta(seconds=seconds_of(late_after))
 
 
-def _newest(before: datetime | None, seen: datetime | None, now: datetime) -> datetime | None:
-    """The time of the newest event. A time in the future counts as now, so that it does not make others late."""
-    known = [each for each in (before, None if seen is None else min(seen, now)) if each is not None]
-    return max(known, default=None)
+def _newest(before: datetime | None, of_batch: datetime | None, now: datetime) -> datetime | None:
+    """The time of the newest event so far. A time in the future counts as now, so that it does not make others late."""
+    times = [each for each in (before, None if of_batch is None else min(of_batch, now)) if each is not None]
+    return max(times, default=None)

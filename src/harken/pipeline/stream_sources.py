@@ -1,7 +1,7 @@
-"""The source of events: a DataFrame, batch or streaming, of decoded events.
+"""Reads the source of events into a DataFrame, batch or streaming, of decoded events.
 
-A line that cannot be decoded is a row like the others, with its fault; only empty lines are dropped. If the columns are
-not declared, a single value that does not fit its column is kept beside it.
+A line that cannot be decoded becomes a row with its fault; only empty lines are dropped. If the columns are not
+declared, values that do not fit their columns are kept as exact values.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from harken.errors import SourceError
 from harken.pipeline.decode_faults import csv_reason, json_reason
-from harken.pipeline.exact_values import tallied, with_exact_values
+from harken.pipeline.exact_values import type_tallies, with_exact_values
 from harken.pipeline.schema_columns import schema_columns
 from harken.pipeline.source_columns import SourceColumns, csv_columns, json_columns
 from harken.pipeline.spark_errors import spark_errors
@@ -32,52 +32,53 @@ if TYPE_CHECKING:
 ID, RAW, FAULT = f"{OWN}id", f"{OWN}raw", f"{OWN}fault"
 _LINE, _EVENT = f"{OWN}line", f"{OWN}event"
 _FILES = ("json", "csv", "parquet")
-_KEPT = "columns.json"
-"""The file of a checkpoint that stores the columns of a stream that does not declare them."""
-# Columns of CSV are found by the header: by position, a new one would shift the others.
-_USUAL_OPTIONS = {"csv": {"header": "true", "enforceSchema": "false"}}
+_COLUMNS_FILE = "columns.json"
+"""The file in a checkpoint with the columns of a stream that does not declare them."""
+# CSV columns are matched by the header, because by position a new column would shift the others.
+_DEFAULT_OPTIONS = {"csv": {"header": "true", "enforceSchema": "false"}}
 
 
 def find_columns(config: Config, spark: SparkSession, version: IndexVersion | None = None) -> SourceColumns | None:
-    """The columns of a source if neither the configuration nor its files declare them; else None.
+    """Infer the columns of a source. Returns None if the configuration or the files declare them.
 
-    A stream that ran before has stored them. Else the whole source is read: types come from its values, and from what
-    the subscriptions of the version compare with. Raises SourceError if there is nothing to read.
+    A stream that ran before has stored its columns. Else the whole source is read: types come from its values, and from
+    the subscriptions of the version. Raises SourceError if there is nothing to read.
     """
-    reading = _Reading(config, spark)
+    reader = _SourceReader(config, spark)
     with spark_errors():
-        if reading.declared() is not None or config.source.format not in ("json", "csv", "kafka", "socket"):
+        if reader.declared() is not None or config.source.format not in ("json", "csv", "kafka", "socket"):
             return None
         used = NO_ATTRIBUTES if version is None else used_attributes(version, spark)
-        return _stored_columns(config, spark) or reading.found(used)
+        return _stored_columns(config, spark) or reader.inferred(used)
 
 
 def keep_columns(config: Config, spark: SparkSession, columns: SourceColumns) -> None:
-    """Store the columns of a stream in its checkpoint, if they are not there yet, for the next start."""
+    """Store the columns of a stream in its checkpoint for the next start, unless columns are stored."""
     assert config.checkpoint is not None, "a stream has a checkpoint"
     files = files_of(config.checkpoint, spark)
-    if files.read(_KEPT) is None:
-        files.write(_KEPT, columns.to_text().encode())
+    if files.read(_COLUMNS_FILE) is None:
+        files.write(_COLUMNS_FILE, columns.to_text().encode())
 
 
 def _stored_columns(config: Config, spark: SparkSession) -> SourceColumns | None:
     if config.checkpoint is None:
         return None
-    text = files_of(config.checkpoint, spark).read(_KEPT)
-    return None if text is None else SourceColumns.from_text(text, f"{config.checkpoint}/{_KEPT}")
+    text = files_of(config.checkpoint, spark).read(_COLUMNS_FILE)
+    return None if text is None else SourceColumns.from_text(text, f"{config.checkpoint}/{_COLUMNS_FILE}")
 
 
 def read(config: Config, spark: SparkSession, columns: SourceColumns | None = None) -> DataFrame:
-    """The events of a pipeline's source: their columns and, as strings, `_harken_id`, `_harken_raw` (the line, if it is
-    faulty), `_harken_fault` (its fault, or null) and, if columns are loose, `_harken_exact`.
+    """Read the source of a pipeline.
 
-    `columns` is what `find_columns` returned; by default it is called without subscriptions.
-    Raises SourceError if the source cannot be read, or lacks a column that the configuration names.
+    Rows have the columns of the event and, as strings, `_harken_id`, `_harken_raw` (the line, if it is faulty),
+    `_harken_fault` (its fault, or null) and, if columns are loose, `_harken_exact`. `columns` is the result of
+    `find_columns`, which is called without subscriptions by default. Raises SourceError if the source cannot be read,
+    or lacks a column that the configuration names.
     """
-    reading = _Reading(config, spark, columns or find_columns(config, spark))
+    reader = _SourceReader(config, spark, columns or find_columns(config, spark))
     with spark_errors():
-        readers = {"kafka": reading.kafka, "socket": reading.socket, "rate": reading.rate, "xml": reading.xml}
-        events = readers.get(config.source.format, reading.files)()
+        methods = {"kafka": reader.kafka, "socket": reader.socket, "rate": reader.rate, "xml": reader.xml}
+        events = methods.get(config.source.format, reader.files)()
         return _identified(events, config.source)
 
 
@@ -86,15 +87,15 @@ def event_columns(events: DataFrame) -> list[str]:
     return [name for name in events.columns if not name.startswith(OWN)]
 
 
-class _Reading:
-    def __init__(self, config: Config, spark: SparkSession, found: SourceColumns | None = None) -> None:
+class _SourceReader:
+    def __init__(self, config: Config, spark: SparkSession, inferred: SourceColumns | None = None) -> None:
         self._config = config
         self._source = config.source
         self._spark = spark
         self._is_stream = config.mode == "stream"
-        self._found = found
+        self._inferred = inferred
         self._is_csv = config.source.format == "csv"
-        self._options = _USUAL_OPTIONS.get(config.source.format, {}) | dict(config.source.options)
+        self._options = _DEFAULT_OPTIONS.get(config.source.format, {}) | dict(config.source.options)
 
     def files(self) -> DataFrame:
         from pyspark.sql import functions as f
@@ -102,7 +103,7 @@ class _Reading:
         source = self._source
         reader = self._reader(self._options, maxFilesPerTrigger=source.max_files_per_trigger).format(source.format)
         if source.format == "parquet":
-            return _faultless(reader.schema(self.declared() or self._inferred()).load(source.path))
+            return _faultless(reader.schema(self.declared() or self._spark_columns()).load(source.path))
         columns = self._columns()
         types = columns.as_read(self._loose_type())
         rows = _loaded(reader, types, source.path)
@@ -142,7 +143,7 @@ class _Reading:
         return _faultless(reader.format("rate").load())
 
     def _parsed(self, rows: DataFrame) -> DataFrame:
-        """Events from rows that have a JSON text each."""
+        """Events parsed from rows that have one JSON text each."""
         from pyspark.sql import functions as f
 
         columns = self._columns()
@@ -151,53 +152,53 @@ class _Reading:
         line = column(_LINE)
         parsed = rows.withColumn(_EVENT, f.from_json(line, _with_raw(types), options))
         values = [column(_EVENT)[each].alias(each) for each in types.names]
-        others = [name for name in rows.columns if name.startswith(OWN)]
+        own = [name for name in rows.columns if name.startswith(OWN)]
         is_wrong = f.trim(f.coalesce(line, f.lit(""))).isin("", "null") | column(_EVENT)[RAW].isNotNull()
-        found = parsed.select(*values, *map(column, others), is_wrong.alias(_EVENT))
+        events = parsed.select(*values, *map(column, own), is_wrong.alias(_EVENT))
         reason = f.when(column(_EVENT), json_reason(line, types))
         raw = f.when(column(_EVENT), line)
-        return with_exact_values(found.withColumns({RAW: raw, FAULT: reason}).drop(_LINE, _EVENT), columns)
+        return with_exact_values(events.withColumns({RAW: raw, FAULT: reason}).drop(_LINE, _EVENT), columns)
 
-    def _reader(self, options: Mapping[str, str], **of_streams: int | None) -> Any:
-        """A reader with the user's options and, for a stream, those of `of_streams` that are set."""
+    def _reader(self, options: Mapping[str, str], **stream_options: int | None) -> Any:
+        """Spark's reader with `options` and, for a stream, the `stream_options` that are not None."""
         reader: Any = self._spark.readStream if self._is_stream else self._spark.read
-        more = {name: str(value) for name, value in of_streams.items() if value is not None and self._is_stream}
-        return reader.options(**{**options, **more})
+        limits = {name: str(value) for name, value in stream_options.items() if value is not None and self._is_stream}
+        return reader.options(**{**options, **limits})
 
     def declared(self) -> StructType | None:
-        """The columns that the configuration or its schema declares. Parquet files declare their own."""
+        """The columns that the configuration or its schema declares; None if there are none. Parquet has its own."""
         from pyspark.sql.types import StructType
 
         source = self._source
         if source.columns is not None:
-            found: Any = StructType.fromDDL(source.columns)
-            return StructType(found.fields)
+            columns: Any = StructType.fromDDL(source.columns)
+            return StructType(columns.fields)
         if self._config.schema is None or source.format == "parquet":
             return None
         return schema_columns(load_schema(self._config.schema), source.event_id, source.event_time)
 
-    def found(self, used: UsedAttributes) -> SourceColumns:
-        """The columns that are found by reading the source, and by what subscriptions compare with."""
+    def inferred(self, used: UsedAttributes) -> SourceColumns:
+        """The columns inferred from the values in the source, and from what subscriptions compare them with."""
         if self._is_stream and self._source.format not in _FILES:
-            raise SourceError("nothing says which columns the events have", hint="give `columns` in [source]")
+            raise SourceError("no columns of the events are declared", hint="give `columns` in [source]")
         decide = csv_columns if self._is_csv else json_columns
-        columns = decide(self._inferred(), used, self._protected(), self._is_stream)
+        columns = decide(self._spark_columns(), used, self._protected(), self._is_stream)
         if not columns.doubtful:
             return columns
-        return columns.resolved(tallied(self._loose_rows(columns), columns.doubtful, self._is_csv))
+        return columns.resolved(type_tallies(self._loose_rows(columns), columns.doubtful, self._is_csv))
 
     def _columns(self) -> SourceColumns:
         declared = self.declared()
         if declared is not None:
             return SourceColumns(declared)
-        assert self._found is not None, "undeclared columns were found before"
-        return self._found
+        assert self._inferred is not None, "undeclared columns are inferred before"
+        return self._inferred
 
     def _protected(self) -> set[str]:
-        """Columns whose values are needed as they are, whatever subscriptions compare with."""
-        named = (self._source.event_id, self._source.event_time)
+        """Columns that keep their types, whatever subscriptions compare them with: the id, the time and join keys."""
+        id_and_time = (self._source.event_id, self._source.event_time)
         keys = (key for each in self._config.enrichments for key in each.on)
-        return {name for name in (*named, *keys) if name is not None}
+        return {name for name in (*id_and_time, *keys) if name is not None}
 
     def _loose_type(self) -> DataType:
         from pyspark.sql.types import StringType, VariantType
@@ -205,7 +206,7 @@ class _Reading:
         return StringType() if self._is_csv else VariantType()
 
     def _loose_rows(self, columns: SourceColumns) -> DataFrame:
-        """The whole source, with loose columns as they are read."""
+        """The whole source, with loose columns in the loose type."""
         from pyspark.sql import functions as f
 
         types = columns.as_read(self._loose_type())
@@ -215,7 +216,7 @@ class _Reading:
         reader = self._spark.read.options(**self._options).format(self._source.format)
         return _loaded(reader, types, self._source.path)
 
-    def _inferred(self) -> StructType:
+    def _spark_columns(self) -> StructType:
         """The columns that Spark infers from the whole source."""
         from pyspark.sql import functions as f
         from pyspark.sql.types import StructType
@@ -224,24 +225,25 @@ class _Reading:
         reader = self._spark.read.options(**self._options).option("columnNameOfCorruptRecord", RAW)
         if source.format == "kafka":
             text = self._kafka_rows().select(f.coalesce(column(_LINE), f.lit("")).alias("value"))
-            found = reader.json(text.rdd.map(lambda row: row.value)).schema
+            inferred = reader.json(text.rdd.map(lambda row: row.value)).schema
         else:
-            found = reader.option("inferSchema", "true").format(source.format).load(source.path).schema
-        columns = StructType([each for each in found if each.name != RAW])
+            inferred = reader.option("inferSchema", "true").format(source.format).load(source.path).schema
+        columns = StructType([each for each in inferred if each.name != RAW])
         if not columns.fields:
             hint = "give `columns` in [source]"
-            raise SourceError("there is nothing by which to tell the columns of the events", hint=hint)
+            raise SourceError("the columns of the events cannot be inferred: the source has none", hint=hint)
         return columns
 
 
 def _loaded(reader: Any, types: StructType, path: str | None) -> DataFrame:
-    """The rows of files with these columns. Lines that do not fit are kept as text."""
-    keeping = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", RAW)
-    rows: DataFrame = keeping.schema(_with_raw(types)).load(path)
+    """The rows of files with these columns. A line that does not fit them is kept as text in `RAW`."""
+    permissive = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", RAW)
+    rows: DataFrame = permissive.schema(_with_raw(types)).load(path)
     return rows
 
 
 def _faultless(rows: DataFrame) -> DataFrame:
+    """Rows that are all decoded, with null in `RAW` and `FAULT`."""
     from pyspark.sql import functions as f
 
     nothing = f.lit(None).cast("string")
@@ -255,11 +257,11 @@ def _with_raw(columns: StructType) -> StructType:
 
 
 def _identified(events: DataFrame, source: SourceConfig) -> DataFrame:
-    """The events with their ids as strings. If no column is named, those of Kafka and XML go by their position."""
+    """The events with their ids as strings, in `ID`, which Kafka and XML have set if there is no id column."""
     from pyspark.sql import functions as f
 
     name = source.event_id if source.event_id is not None or source.format != "rate" else "value"
-    for each, what in ((name, "by which events are named"), (source.event_time, "which is their time")):
+    for each, what in ((name, "which is their id"), (source.event_time, "which is their time")):
         if each is not None:
             require_column(events.select(*map(column, event_columns(events))), each, what)
     if name is not None:

@@ -1,4 +1,4 @@
-"""The source of subscriptions, files, a table or a store: what it holds, and what changed between two polls."""
+"""Sources of subscriptions for a pipeline, which are polled for changes: files, a table or a store."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ _SPARK_FORMATS = {"jsonl": "json", "ndjson": "json", "json": "json", "csv": "csv
 
 
 @dataclass(frozen=True, slots=True)
-class Polled:
-    """The subscriptions that a source held when it was read, and what could not be read."""
+class SourceContents:
+    """The subscriptions of a source at the time of a poll, and the faults of those that cannot be read."""
 
     records: dict[str, Record]
-    """By id."""
+    """The subscriptions by id."""
     faults: list[Fault] = field(default_factory=list)
     files: tuple[tuple[int, str], ...] = ()
-    """The files that the records came from: the position of the first record of each, and its name."""
+    """For each file: the position of its first record, and its name. Empty if the source is no local file."""
     may_be_empty: bool = False
-    """Whether there may be no records any more. If not, that is taken for a mishap."""
+    """Whether a source that had subscriptions may have none. If not, an empty source is treated as a mistake."""
 
     def place(self, position: int, line: int | None) -> Place | None:
-        """The file and line of a record, if it came from a file with lines."""
-        found = bisect_right(self.files, position, key=lambda each: each[0])
-        return None if line is None or not found else Place(line, None, self.files[found - 1][1])
+        """The file and line of a record; None if it did not come from a local file with lines."""
+        number = bisect_right(self.files, position, key=lambda each: each[0])
+        return None if line is None or not number else Place(line, None, self.files[number - 1][1])
 
     def table(self) -> pa.Table | None:
-        """The records as a table; None if a field has values of several types, or nested ones."""
+        """The records as a table; None if a field has values of several types or nested values."""
         import pyarrow
 
         records = self.records.values()
@@ -67,17 +67,17 @@ class Polled:
 
 
 class SubscriptionSource(Protocol):
-    """Where subscriptions come from."""
+    """A source of subscriptions that can be polled."""
 
     def state(self) -> str:
-        """A text that differs once the source has changed. Raises HarkenError."""
+        """A text that is different after the source has changed. Raises HarkenError."""
 
-    def poll(self) -> Polled:
-        """All its subscriptions. Raises HarkenError if the source as a whole cannot be read."""
+    def poll(self) -> SourceContents:
+        """Read all subscriptions. Raises HarkenError if the source as a whole cannot be read."""
 
 
 def subscription_source(config: SubscriptionsConfig, spark: SparkSession) -> SubscriptionSource:
-    """The source that a configuration names."""
+    """The source of subscriptions that a configuration names."""
     if config.store is not None:
         from harken.pipeline.stored_subscriptions import StoredSubscriptions
 
@@ -87,42 +87,42 @@ def subscription_source(config: SubscriptionsConfig, spark: SparkSession) -> Sub
     return _SparkTable(config, spark)
 
 
-def polled(records: Iterable[Record | Fault], files: tuple[tuple[int, str], ...] = ()) -> Polled:
-    """What a source held. An id that comes again is a fault; fields that are null are dropped."""
-    found: dict[str, Record] = {}
+def contents_of(records: Iterable[Record | Fault], files: tuple[tuple[int, str], ...] = ()) -> SourceContents:
+    """Collect the records of a source. A repeated id is a fault; fields that are null are dropped."""
+    by_id: dict[str, Record] = {}
     faults: list[Fault] = []
     for each in records:
         if isinstance(each, Fault):
             faults.append(each)
-        elif each.id in found:
+        elif each.id in by_id:
             faults.append(each.fault(DuplicateIdError(f"the id {each.id!r:.60} is taken")))
         elif None in each.fields.values():
             fields = {name: value for name, value in each.fields.items() if value is not None}
-            found[each.id] = replace(each, fields=fields or NO_FIELDS)
+            by_id[each.id] = replace(each, fields=fields or NO_FIELDS)
         else:
-            found[each.id] = each
-    return Polled(found, faults, files)
+            by_id[each.id] = each
+    return SourceContents(by_id, faults, files)
 
 
 class _LocalFiles:
     """A file of subscriptions, or a folder of such files."""
 
     def __init__(self, path: str) -> None:
-        found = local_path(path)
-        assert found is not None, "files elsewhere are read by Spark"
-        self._path = found
+        local = local_path(path)
+        assert local is not None, "Spark reads files elsewhere"
+        self._path = local
 
     def state(self) -> str:
-        found = []
+        lines = []
         for file in self._files():
             try:
-                known = file.stat()
+                status = file.stat()
             except FileNotFoundError:
                 continue
-            found.append(f"{file.relative_to(self._path.parent)} {known.st_size} {known.st_mtime_ns} {known.st_ino}")
-        return "\n".join(found)
+            lines.append(f"{file.relative_to(self._path.parent)} {status.st_size} {status.st_mtime_ns} {status.st_ino}")
+        return "\n".join(lines)
 
-    def poll(self) -> Polled:
+    def poll(self) -> SourceContents:
         records: list[Record | Fault] = []
         files: list[tuple[int, str]] = []
         for file in self._files():
@@ -130,7 +130,7 @@ class _LocalFiles:
             files.append((first, os.path.relpath(file, self._path.parent)))
             for each in records_of_rows(read_rows(file)):
                 records.append(replace(each, position=first + each.position))
-        return polled(records, tuple(files))
+        return contents_of(records, tuple(files))
 
     def _files(self) -> list[Path]:
         if not self._path.exists():
@@ -141,7 +141,7 @@ class _LocalFiles:
 
 
 def _visible(folder: Path) -> Iterator[Path]:
-    """The files below a folder, without hidden ones and markers such as _SUCCESS."""
+    """The files in a folder and its subfolders, without hidden files and markers such as _SUCCESS."""
     try:
         for each in folder.iterdir():
             if each.name[0] in "._":
@@ -155,7 +155,7 @@ def _visible(folder: Path) -> Iterator[Path]:
 
 
 class _SparkTable:
-    """A table of Spark's catalogue, or files that only Spark can read."""
+    """A table in Spark's catalog, or files that only Spark can read."""
 
     def __init__(self, config: SubscriptionsConfig, spark: SparkSession) -> None:
         self._config = config
@@ -167,9 +167,9 @@ class _SparkTable:
             files = sorted(frame.inputFiles())
             return "\n".join(map(self._file_state, files)) if files else _content_state(frame)
 
-    def poll(self) -> Polled:
+    def poll(self) -> SourceContents:
         with spark_errors():
-            return polled(records_of_rows(rows_from_arrow(self._frame().toArrow())))
+            return contents_of(records_of_rows(rows_from_arrow(self._frame().toArrow())))
 
     def _frame(self) -> DataFrame:
         table, path = self._config.table, self._config.path
@@ -184,9 +184,9 @@ class _SparkTable:
     def _format(self, path: str) -> str:
         names = [path, *files_of(path, self._spark).names()] if _ending(path) not in _SPARK_FORMATS else [path]
         for name in names:
-            found = _SPARK_FORMATS.get(_ending(name))
-            if found is not None:
-                return found
+            format = _SPARK_FORMATS.get(_ending(name))
+            if format is not None:
+                return format
         hint = f"the known ones are {', '.join(f'.{each}' for each in _SPARK_FORMATS)}"
         raise SourceError(f"the ending of {path} does not tell its format", hint=hint)
 
@@ -194,8 +194,8 @@ class _SparkTable:
         jvm: Any = self._spark._jvm
         jsession: Any = self._spark._jsparkSession
         path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(file))
-        known = path.getFileSystem(jsession.sessionState().newHadoopConf()).getFileStatus(path)
-        return f"{file} {known.getLen()} {known.getModificationTime()}"
+        status = path.getFileSystem(jsession.sessionState().newHadoopConf()).getFileStatus(path)
+        return f"{file} {status.getLen()} {status.getModificationTime()}"
 
 
 def _ending(path: str) -> str:
@@ -203,11 +203,11 @@ def _ending(path: str) -> str:
 
 
 def _content_state(frame: DataFrame) -> str:
-    """A fingerprint of the rows that does not depend on their order: their number and a sum of hashes."""
+    """A fingerprint of rows in any order: their number and the sum of their hashes."""
     from pyspark.sql import functions as f
 
     hashed = f.xxhash64(f.to_json(f.struct(*map(column, frame.columns))))
     row = frame.agg(f.count("*"), f.sum(hashed.cast("decimal(38,0)"))).first()
     if row is None:
-        raise HarkenError("Spark counted nothing")
+        raise HarkenError("Spark returned no count")
     return f"{row[0]} {row[1]}"

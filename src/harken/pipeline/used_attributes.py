@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UsedAttributes:
-    """What the subscriptions of one index version use."""
+    """The attributes that the subscriptions of an index version use."""
 
     names: frozenset[str] | None = frozenset()
-    """The top-level columns; None for all."""
+    """The top-level attributes; None for all."""
     kinds: Mapping[Path, frozenset[Kind]] = field(default_factory=dict)
-    """The kinds that each attribute is compared with. Attributes that are only tested for null are left out."""
+    """By attribute: the kinds it is compared with. Attributes that are only tested for null are left out."""
 
     def has_column(self, name: str) -> bool:
         """Whether some subscription uses a column."""
@@ -36,9 +36,9 @@ NO_ATTRIBUTES = UsedAttributes()
 
 
 def used_attributes(version: IndexVersion, spark: SparkSession) -> UsedAttributes:
-    """What the subscriptions of a version use. Raises SegmentError or SourceError if it cannot be opened."""
+    """The attributes that a version uses. Raises SegmentError or SourceError if it cannot be opened."""
     kinds: dict[Path, frozenset[Kind]] = {}
-    for path, kind in opened(version, spark=spark).asks() or ():
+    for path, kind in opened(version, spark=spark).internals.used_columns() or ():
         if kind is not None:
             kinds[path] = kinds.get(path, frozenset()) | {kind}
     return UsedAttributes(None if version.attributes is None else frozenset(version.attributes), kinds)

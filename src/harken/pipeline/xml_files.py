@@ -1,4 +1,4 @@
-"""Files of XML as events: a document a file or, with a row tag, a document for every element of that name."""
+"""Reads XML files as events: one document per file or, with a row tag, one per element of that name."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-_MOST_BYTES = 1 << 25
+_MOST_CHARACTERS = 1 << 25
 _MOST_ROWS = 4_096
+"""A record batch ends once it has more characters, or this many rows."""
 
 
 def documents_of_files(
-    files: DataFrame, row_tag: str | None, own: tuple[str, str, str], limits: Limits = DEFAULT_LIMITS
+    files: DataFrame, row_tag: str | None, own_columns: tuple[str, str, str], limits: Limits = DEFAULT_LIMITS
 ) -> DataFrame:
     """The documents of files that Spark reads as `binaryFile`, one row each.
 
-    `own` names the columns for the id of a document, for what is told of a faulty one, and for its fault.
+    `own_columns` are the names of the columns for the id of a document, for the excerpt of a faulty one, and its fault.
     """
     from pyspark.sql.types import StructType
 
-    columns = xml_columns(row_tag is not None) | dict.fromkeys(own, "string")
+    columns = xml_columns(row_tag is not None) | dict.fromkeys(own_columns, "string")
     names = list(columns)
 
     def harken_read_xml(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -46,14 +47,14 @@ def documents_of_files(
 
 
 def _batches(file: pa.RecordBatch, row_tag: str | None, limits: Limits, names: list[str]) -> Iterator[pa.RecordBatch]:
-    """The documents of one file, some at a time."""
+    """The documents of one file in record batches of limited size."""
     path, data = file.column(0)[0].as_py(), file.column(2)[0].as_buffer()
     rows: list[tuple[Any, ...]] = []
     size = 0
     for position, (text, raw, fault) in enumerate(_documents(path, data, row_tag, limits)):
         rows.append((position, text, path if row_tag is None else f"{path}#{position}", raw, fault))
         size += len(text or "")
-        if len(rows) == _MOST_ROWS or size > _MOST_BYTES:
+        if len(rows) == _MOST_ROWS or size > _MOST_CHARACTERS:
             yield _batch(file, rows, row_tag is not None, names)
             rows, size = [], 0
     if rows:
@@ -74,12 +75,12 @@ def _batch(file: pa.RecordBatch, rows: list[tuple[Any, ...]], has_position: bool
 def _documents(
     path: str, data: Any, row_tag: str | None, limits: Limits
 ) -> Iterator[tuple[str | None, str | None, str | None]]:
-    """Each document as its text, or as an excerpt and the reason why it cannot be read."""
+    """For each document: its text or, if it cannot be read, None, an excerpt and the reason."""
     try:
         with opened(Source(io.BytesIO(data), path, "xml")) as stream:
             for piece in document_pieces(stream, row_tag, limits):
                 yield _text(piece, path)
-    except HarkenError as error:  # of the file as a whole, such as one that is not compressed as it should be
+    except HarkenError as error:  # the whole file cannot be read, for example because its compression is damaged
         yield None, path, reason_of(error)
 
 

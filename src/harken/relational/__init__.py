@@ -1,1 +1,1 @@
-"""Matching as SQL: subscriptions are rows of tables in DuckDB, SQLite or PostgreSQL, and a query finds the matches."""
+"""Matching as SQL: subscriptions are rows of tables in DuckDB, SQLite or PostgreSQL, and queries find the matches."""

@@ -1,4 +1,4 @@
-"""Which predicate a row is found by: its most selective equality or, where it has none, its most selective range."""
+"""Choose the anchor of a row: its most selective equality or, if it has none, its most selective range."""
 
 from __future__ import annotations
 
@@ -7,24 +7,27 @@ from collections.abc import Iterable
 from typing import Any
 
 from harken.relational.sql_rows import SqlRow
-from harken.relational.typed_values import Typed
+from harken.relational.typed_values import StoredInterval
 
 _MOST_VALUES = 10_000
-"""Different values of equalities that are told apart, an attribute."""
+"""Most different values of equalities that are counted for an attribute."""
 _MOST_BOUNDS = 1_000
-"""Ends of ranges that are kept as a sample, an attribute."""
+"""Most bounds of ranges in the sample of an attribute."""
 _FEW_BOUNDS = 8
+"""With fewer sampled bounds the share of a range is a guess."""
 
 
 class Anchors:
-    """What is known of predicates. An attribute with many values is taken to be more selective than one with few."""
+    """Statistics of predicates. An attribute with more different values counts as more selective."""
 
     def __init__(self) -> None:
         self._values: dict[int, set[Any]] = {}
+        """The values of equalities on each attribute."""
         self._bounds: dict[int, list[Any]] = {}
+        """The bounds of ranges on each attribute, in order."""
 
     def learn(self, rows: Iterable[SqlRow]) -> None:
-        """Take these rows into account."""
+        """Add the predicates of rows to the statistics."""
         for _, predicates in rows:
             for each in predicates:
                 if each.point is not None:
@@ -37,19 +40,19 @@ class Anchors:
                         if cut is not None and len(bounds) < _MOST_BOUNDS:
                             insort(bounds, cut[0])
 
-    def choose(self, predicates: tuple[Typed, ...]) -> Typed | None:
-        """The predicate to find a row by; None if all admit nearly everything."""
+    def choose(self, predicates: tuple[StoredInterval, ...]) -> StoredInterval | None:
+        """The predicate to find a row by; None if there is neither an equality nor a range."""
         points = [each for each in predicates if each.point is not None]
         if points:
             return max(points, key=lambda each: (len(self._values.get(each.attribute, ())), -each.attribute))
         ranges = [each for each in predicates if not each.is_outside and (each.low or each.high)]
         return min(ranges, key=lambda each: (self._share(each), each.attribute), default=None)
 
-    def _share(self, typed: Typed) -> float:
-        """The estimated share of values that a range admits, by the ends of the ranges that are known."""
-        bounds = self._bounds.get(typed.attribute, [])
+    def _share(self, interval: StoredInterval) -> float:
+        """The estimated share of values that a range admits: the share of the sampled bounds in it."""
+        bounds = self._bounds.get(interval.attribute, [])
         if len(bounds) < _FEW_BOUNDS:
-            return 0.25 if typed.low and typed.high else 0.5
-        below = 0 if typed.low is None else bisect_left(bounds, typed.low[0])
-        above = len(bounds) if typed.high is None else bisect_left(bounds, typed.high[0])
+            return 0.25 if interval.low and interval.high else 0.5
+        below = 0 if interval.low is None else bisect_left(bounds, interval.low[0])
+        above = len(bounds) if interval.high is None else bisect_left(bounds, interval.high[0])
         return (above - below) / len(bounds)

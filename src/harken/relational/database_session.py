@@ -1,4 +1,4 @@
-"""A matcher's connection to its database: made when it is needed, and again after a failure or a fork."""
+"""A matcher's connection to its database, opened when it is needed, and again after a failure or a fork."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from harken.databases.on_sqlite import SqliteConnection
 from harken.errors import CapabilityError, StoreUnavailableError, did_you_mean, reason_of
 
 _IN_MEMORY: dict[str, Callable[[], Connection]] = {
-    # Threads of its own would cost small queries more than they save, and compete with those that match.
+    # Threads of DuckDB would cost small queries more than they save, and compete with the threads that match.
     "duckdb": lambda: DuckConnection(config={"threads": 1}),
     "sqlite": SqliteConnection,
 }
 _FEW = 1_000
-"""From so many rows on the planner looks at tables, and again when they have doubled."""
+"""Fewest rows for which tables are analysed."""
 
 
 class _MatcherSession(PostgresConnection):
@@ -29,31 +29,32 @@ class _MatcherSession(PostgresConnection):
     def connect(self) -> None:
         try:
             super().connect()
-        except self.errors():  # its text may quote a part of the URL, and so of the password
+        except self.errors():  # the error's text may contain a part of the URL, and so of the password
             hint = f"is the server up, and is the URL right? In {PASSWORD_HINT}"
             raise StoreUnavailableError("PostgreSQL cannot be connected to", hint=hint) from None
 
 
 def open_database(name: object) -> Connection:
-    """A database by its name or URL. Raises CapabilityError if there is none; nothing is connected yet."""
+    """The connection for a database's name or URL, not opened yet. Raises CapabilityError for anything else."""
     if isinstance(name, str) and name in _IN_MEMORY:
         return _IN_MEMORY[name]()
     if isinstance(name, str) and is_postgres(name):
         return _MatcherSession(name)
-    # What it is not is not quoted: a URL may hold a password.
+    # The message does not quote the name: a URL may contain a password.
     near = did_you_mean(name, _IN_MEMORY) if isinstance(name, str) and "://" not in name else None
     hint = near or f"it is one of {', '.join(_IN_MEMORY)}, or a URL that begins with postgresql://"
     raise CapabilityError("there is no such `database`", hint=hint)
 
 
 class Session:
-    """Whether the tables of a matcher are there, and all of its rows in them. One thread uses it at a time."""
+    """The database of a matcher, and whether its tables have all rows. One thread may use it at a time."""
 
     def __init__(self, name: str) -> None:
         self.database = open_database(name)
         self._process: int | None = None
-        """The process whose tables have all rows; None: they have to be filled."""
+        """The process whose tables have all rows; None if the tables have to be filled."""
         self._analysed = 0
+        """The number of rows when the tables were last analysed."""
         weakref.finalize(self, self.database.close)
 
     @property
@@ -63,7 +64,10 @@ class Session:
 
     @contextmanager
     def guarded(self) -> Iterator[Connection]:
-        """The database. Whatever fails inside leaves tables that nobody can be sure of: they are filled again."""
+        """Yield the database. If the block raises, the tables have to be filled again.
+
+        Turns the driver's errors into StoreUnavailableError.
+        """
         database, errors = self.database, self.database.errors()
         try:
             yield database
@@ -72,11 +76,11 @@ class Session:
             if not isinstance(error, errors):
                 raise
             message = f"the database of the matcher ({database.dialect.name}) failed: {reason_of(error)}"
-            hint = "match again: the connection is opened and the tables are filled anew"
+            hint = "match again: the connection is reopened and the tables are filled again"
             raise StoreUnavailableError(message, hint=hint) from error
 
     def begin(self, create: Callable[[Connection], None]) -> None:
-        """Connect, and make empty tables."""
+        """Connect, and create empty tables."""
         self.database.connect()
         self._analysed = 0
         with self.database.transaction():
@@ -84,13 +88,13 @@ class Session:
         self._process = os.getpid()
 
     def analyse(self, tables: Sequence[str], rows: int) -> None:
-        """Have the planner look at tables, if there are many more rows than when it looked last."""
+        """Analyse tables if their rows have doubled since they were last analysed."""
         if rows >= max(_FEW, 2 * self._analysed):
             self.database.analyse(tables)
             self._analysed = rows
 
     def size(self, tables: Sequence[str]) -> dict[str, int]:
-        """The bytes of tables; empty while there are none. What is kept in this process is not among them."""
+        """The bytes of tables in the database, under "tables"; empty while there are no tables."""
         if not self.is_filled:
             return {}
         try:

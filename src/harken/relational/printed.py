@@ -1,4 +1,4 @@
-"""Subscriptions as a script of SQL: tables, rows and the query of `relational_anchored`, for use elsewhere."""
+"""Subscriptions as an SQL script: the tables, rows and queries of `relational_anchored`, for use without Harken."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harken.databases.quoting import literal
 from harken.language.normal_form import NormalForm
 from harken.relational.anchored import MOST_COLUMNS
 from harken.relational.anchored_tables import (
-    Uses,
+    ColumnsByAnchor,
     anchor_columns,
     anchor_of,
     indexes,
@@ -30,7 +30,7 @@ _ROWS_AT_ONCE = 200
 
 
 class Script:
-    """The statements for some subscriptions."""
+    """The statements that create and fill tables of subscriptions, and the query that matches events."""
 
     def __init__(self) -> None:
         self._maker = RowMaker(MOST_COLUMNS)
@@ -40,42 +40,44 @@ class Script:
         return len(self._rows)
 
     def add(self, id: str, form: NormalForm) -> None:
-        """Take a subscription."""
+        """Add a subscription."""
         self._rows += ((id, row) for row in self._maker.rows(0, form))
 
     def statements(self, dialect: Dialect, most_rows: int | None = None) -> Iterator[str]:
-        """All statements, without semicolons. The last is the query; with more than 100 anchors there are several.
+        """All statements, without semicolons. The last is the query; more than 100 anchors need several queries.
 
-        Rows beyond the most are not inserted. Raises CapabilityError for an id that no literal can say.
+        Rows beyond `most_rows` are not inserted. Raises CapabilityError for an id with NUL, which no literal can have.
         """
-        made, uses = self._made()
+        rows, by_anchor = self._filled()
         storages = {"id": Storage.TEXT, "exact": Storage.WHOLE, **anchor_columns()}
-        storages |= {name: use.storage for several in uses.values() for use in sorted(several) for name in use.columns}
+        for several in by_anchor.values():
+            storages |= {name: pair.storage for pair in sorted(several) for name in pair.columns}
         yield from self._attributes(dialect)
         yield from dialect.own_types
         yield _table(dialect, SUBSCRIPTIONS, storages)
-        yield from _inserts(dialect, SUBSCRIPTIONS, list(storages), made[:most_rows])
+        yield from _inserts(dialect, SUBSCRIPTIONS, list(storages), rows[:most_rows])
         yield from indexes(dialect, SUBSCRIPTIONS)
-        yield from range_indexes(dialect, uses, SUBSCRIPTIONS)
+        yield from range_indexes(dialect, by_anchor, SUBSCRIPTIONS)
         columns = enumerate(self._maker.columns, 1)
         yield _table(dialect, EVENTS, {"event": Storage.TEXT, **{f"c{at}": storage_of(each) for at, each in columns}})
-        for found in queries(dialect, uses, "e.event, s.id, s.exact", (EVENTS, SUBSCRIPTIONS)):
-            yield f"SELECT event, id, max(exact) AS exact FROM (\n{found}\n) AS found GROUP BY event, id"
+        for query in queries(dialect, by_anchor, "e.event, s.id, s.exact", (EVENTS, SUBSCRIPTIONS)):
+            yield f"SELECT event, id, max(exact) AS exact FROM (\n{query}\n) AS matched GROUP BY event, id"
 
-    def _made(self) -> tuple[list[dict[str, Any]], Uses]:
+    def _filled(self) -> tuple[list[dict[str, Any]], ColumnsByAnchor]:
+        """The values of each row by column, and the columns of predicates."""
         anchors = Anchors()
         anchors.learn(row for _, row in self._rows)
-        made: list[dict[str, Any]] = []
-        uses: Uses = {}
+        rows: list[dict[str, Any]] = []
+        by_anchor: ColumnsByAnchor = {}
         for id, row in self._rows:
             chosen = anchors.choose(row.predicates)
-            values, asked = values_of(row.predicates, chosen)
-            made.append({"id": id, "exact": int(row.is_exact), **values})
-            uses.setdefault(anchor_of(chosen), set()).update(asked)
-        return made, uses
+            values, used = values_of(row.predicates, chosen)
+            rows.append({"id": id, "exact": int(row.is_exact), **values})
+            by_anchor.setdefault(anchor_of(chosen), set()).update(used)
+        return rows, by_anchor
 
     def _attributes(self, dialect: Dialect) -> Iterator[str]:
-        """Which attribute each column of events is. Names stand here as values, never as names of columns."""
+        """The table of the attribute of each column of events. Names of attributes are values, not names of columns."""
         columns = ("name", "attribute", "kind")
         yield _table(dialect, ATTRIBUTES, dict.fromkeys(columns, Storage.TEXT))
         rows = [
@@ -86,7 +88,7 @@ class Script:
 
 
 def _stored_as(column: Column) -> str:
-    """What a column of events has to hold, for people."""
+    """The values that a user has to write to a column of events, in words."""
     if column.coded is not None:
         return "the place of the value in its domain, from 0"
     if column.kind is None:

@@ -1,9 +1,9 @@
-"""What the relational matchers have in common: rows in a database, a query that finds candidates, verification.
+"""The base class of relational matchers: rows in a database, queries that find candidates, verification.
 
-An algorithm says which tables it has, how rows enter and leave them, and which query finds the rows of events. Here
-subscriptions become rows (`codes.flatten`), what SQL's types cannot say is verified on what the query returns, and
-events that are no single value a column are verified against every subscription. Nothing is kept but the ids of the
-rows: a database that was lost is filled again from the normal forms.
+A subclass creates its tables, inserts and deletes rows, and queries the rows that match events. The base class turns
+subscriptions into rows (`codes.flatten`), verifies candidates whose rows are inexact, and verifies excluded events
+(`typed_events`) against every subscription. In memory it keeps only the ids of rows: a lost database is filled again
+from the normal forms.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from harken.relational.sql_rows import RowMaker, SqlRow
 from harken.relational.typed_events import TypedEvents, typed_events
 
 _AT_ONCE = 50_000
-"""Rows that are made and inserted together when a database is filled again."""
+"""Rows per transaction when a database is filled again."""
 _EVENTS_AT_ONCE = 1_024
-"""Events that one query is about at most: it bounds what a database holds of an answer."""
+"""Most events of one query, which limits the size of its result in the database."""
 
 
 class RelationalMatcher(ABC):
-    """A matcher on tables."""
+    """A matcher that keeps its rows in tables of a database."""
 
     capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability)
     traits: ClassVar[frozenset[Trait]] = frozenset({Trait.UNSUBSCRIBE, Trait.IN_PLACE})
     tables: ClassVar[tuple[str, ...]]
     most_columns: ClassVar[int | None] = None
-    """How many attributes have columns; predicates on others are verified. None: all."""
+    """Most attributes with columns; predicates on others are verified. None: no limit."""
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, database: str = "duckdb") -> None:
         self._limits = limits
@@ -48,14 +48,15 @@ class RelationalMatcher(ABC):
         self._lock = fork_lock(MATCHER)
         self._rows = RowMaker(self.most_columns)
         self._sids: dict[int, tuple[int, ...]] = {}
+        """The ids of the rows of each subscription, by its number."""
         self._events = 0
         self._examined = 0
 
-    # What an algorithm is
+    # What a subclass implements
 
     @abstractmethod
     def _create(self, database: Connection) -> None:
-        """Make empty tables."""
+        """Create empty tables."""
 
     @abstractmethod
     def _insert(self, database: Connection, rows: list[SqlRow]) -> None:
@@ -67,9 +68,9 @@ class RelationalMatcher(ABC):
 
     @abstractmethod
     def _find(self, database: Connection, events: TypedEvents, first: int, last: int) -> NDArray[np.int64]:
-        """Pairs of an event, of those first:last, and a row that holds for it."""
+        """Pairs of an event in first:last and the id of a row that holds for it."""
 
-    # What all of them do
+    # What all relational matchers share
 
     def add(self, entries: Iterable[Entry], replaced: Collection[int] = ()) -> None:
         with self._lock:
@@ -83,7 +84,7 @@ class RelationalMatcher(ABC):
     def _change(self, rows: list[SqlRow], leaving: Collection[int]) -> None:
         sids = [sid for number in leaving for sid in self._sids[number]]
         session = self._session
-        if not self._sids or session.is_filled:  # else the next match fills the tables, with these
+        if not self._sids or session.is_filled:  # else the next match fills the tables, including these rows
             with session.guarded() as database:
                 if not session.is_filled:
                     session.begin(self._create)
@@ -95,9 +96,9 @@ class RelationalMatcher(ABC):
                 session.analyse(self.tables, len(self._sids) + len(rows))
         for number in leaving:
             del self._sids[number]
-        self._hold(rows)
+        self._note_sids(rows)
 
-    def _hold(self, rows: list[SqlRow]) -> None:
+    def _note_sids(self, rows: list[SqlRow]) -> None:
         for sid, _ in rows:
             number = sid >> 1 & 0xFFFFFFFF
             self._sids[number] = (*self._sids.get(number, ()), sid)
@@ -114,12 +115,12 @@ class RelationalMatcher(ABC):
                     self._find(database, events, first, min(first + _EVENTS_AT_ONCE, len(batch)))
                     for first in range(0, len(batch), _EVENTS_AT_ONCE)
                 ]
-            # A number that is apart is looked up below, when changes may go on: so it is taken now.
-            numbers = np.fromiter(self._sids, np.int64, len(self._sids)) if events.apart.any() else None
-            found = _candidates(parts, events, numbers)
+            # List the numbers for excluded events now: outside of the lock, subscriptions may change.
+            numbers = np.fromiter(self._sids, np.int64, len(self._sids)) if events.excluded.any() else None
+            candidates = _candidates(parts, events, numbers)
             self._events += len(batch)
-            self._examined += len(found.numbers)
-        return settle(found, batch, form_of, self._limits)
+            self._examined += len(candidates.numbers)
+        return settle(candidates, batch, form_of, self._limits)
 
     def stats(self) -> dict[str, Any]:
         with self._lock:
@@ -136,34 +137,34 @@ class RelationalMatcher(ABC):
     def _fill(self, database: Connection, form_of: FormOf) -> None:
         self._session.begin(self._create)
         rows: list[SqlRow] = []
-        held = list(self._sids)
+        numbers = list(self._sids)
         self._sids.clear()
         try:
-            for number in held:
+            for number in numbers:
                 form = form_of(number)
-                assert isinstance(form, NormalForm), "what has no normal form is in another index"
+                assert isinstance(form, NormalForm), "subscriptions without a normal form are in another index"
                 rows += self._rows.rows(number, form)
-                if len(rows) >= _AT_ONCE or number == held[-1]:
+                if len(rows) >= _AT_ONCE or number == numbers[-1]:
                     with database.transaction():
                         self._insert(database, rows)
-                    self._hold(rows)
+                    self._note_sids(rows)
                     rows = []
         except BaseException:
-            self._sids = {number: self._sids.get(number, ()) for number in held}
+            self._sids = {number: self._sids.get(number, ()) for number in numbers}
             raise
-        self._session.analyse(self.tables, len(held))
+        self._session.analyse(self.tables, len(numbers))
 
 
 def _candidates(parts: list[NDArray[np.int64]], events: TypedEvents, numbers: NDArray[np.int64] | None) -> Candidates:
-    """What the queries found, and for the events that are apart all there is."""
+    """The candidates of each event: the results of the queries and, for excluded events, all `numbers`."""
     pairs = np.concatenate([np.empty((0, 2), np.int64), *parts])
-    owners, found, doubtful = pairs[:, 0], pairs[:, 1] >> 1 & 0xFFFFFFFF, pairs[:, 1] & 1 == 1
+    owners, candidates, doubtful = pairs[:, 0], pairs[:, 1] >> 1 & 0xFFFFFFFF, pairs[:, 1] & 1 == 1
     if numbers is not None:
-        apart = np.flatnonzero(events.apart)
-        owners = np.concatenate([owners, np.repeat(apart, len(numbers))])
-        found = np.concatenate([found, np.tile(numbers, len(apart))])
-        doubtful = np.concatenate([doubtful, np.ones(len(apart) * len(numbers), np.bool_)])
+        excluded = np.flatnonzero(events.excluded)
+        owners = np.concatenate([owners, np.repeat(excluded, len(numbers))])
+        candidates = np.concatenate([candidates, np.tile(numbers, len(excluded))])
+        doubtful = np.concatenate([doubtful, np.ones(len(excluded) * len(numbers), np.bool_)])
     order = np.argsort(owners, kind="stable")
     offsets = np.zeros(events.count + 1, np.int64)
     np.cumsum(np.bincount(owners, minlength=events.count), out=offsets[1:])
-    return Candidates(offsets, found[order].astype(np.int32), doubtful[order] if doubtful.any() else None)
+    return Candidates(offsets, candidates[order].astype(np.int32), doubtful[order] if doubtful.any() else None)

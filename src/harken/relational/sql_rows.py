@@ -1,4 +1,4 @@
-"""Subscriptions as rows of a database: their ids, and predicates with values that SQL's types hold."""
+"""Subscriptions as rows of a database: the ids of rows, and predicates whose values SQL types can hold."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from typing import NamedTuple
 from harken.codes.columns import Column
 from harken.codes.flatten import Flattener
 from harken.language.normal_form import NormalForm
-from harken.relational.typed_values import Typed, typed
+from harken.relational.typed_values import StoredInterval, stored_interval
 
 
 class SqlRow(NamedTuple):
-    """A row of a subscription: all of its predicates have to hold."""
+    """A row of a subscription: a conjunction of predicates."""
 
     sid: int
-    """See `sid_of`."""
-    predicates: tuple[Typed, ...]
+    """The id of the row: see `sid_of`."""
+    predicates: tuple[StoredInterval, ...]
 
     @property
     def is_exact(self) -> bool:
-        """Whether what the row finds need not be verified."""
+        """Whether matches of the row need no verification."""
         return not self.sid & 1
 
 
 def sid_of(place: int, number: int, is_exact: bool) -> int:
-    """The id of a row: its place among those of its subscription, the subscription's number, whether it is inexact."""
+    """The id of a row: its place among its subscription's rows, the subscription's number, whether it is inexact."""
     return place << 33 | number << 1 | (not is_exact)
 
 
 class RowMaker:
-    """Makes rows, and knows the columns that these have. With `most_columns`, predicates on others are left out."""
+    """Makes rows, and collects their columns. Predicates on columns beyond `most_columns` are left out."""
 
     def __init__(self, most_columns: int | None = None) -> None:
         self._most_columns = most_columns
@@ -38,19 +38,19 @@ class RowMaker:
 
     @property
     def columns(self) -> list[Column]:
-        """What predicates are about. The attribute of a predicate is the place here, from 1."""
+        """The columns of predicates. The `attribute` of a predicate is the place of its column, from 1."""
         return [each.column for each in self._flattener.gathered[: self._most_columns]]
 
     def rows(self, number: int, form: NormalForm) -> Iterator[SqlRow]:
-        """The rows of a subscription, which may have a column that is new."""
+        """The rows of a subscription. May add columns."""
         for place, (row, is_whole) in enumerate(self._flattener.rows(form)):
             is_exact = is_whole
-            predicates: list[Typed] = []
+            predicates: list[StoredInterval] = []
             for column, low, high in row:
                 if self._most_columns is not None and column >= self._most_columns:
                     is_exact = False
                     continue
-                found, fits = typed(column, self._flattener.gathered[column].column, low, high)
-                predicates.append(found)
-                is_exact = is_exact and fits
+                interval, says_all = stored_interval(column, self._flattener.gathered[column].column, low, high)
+                predicates.append(interval)
+                is_exact = is_exact and says_all
             yield SqlRow(sid_of(place, number, is_exact), tuple(predicates))

@@ -1,4 +1,4 @@
-"""Tables of a matcher: made with their indexes, filled with rows."""
+"""Create the tables of a matcher with their indexes, and insert rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Columns = Mapping[str, Storage]
 
 
 def create_table(database: Connection, table: str, columns: Columns, **indexes: str) -> None:
-    """Make a table and, where the engine has any, b-trees on some of its columns, by the ends of their names."""
+    """Create a table and, if the database has any, indexes: `indexes` maps the ends of their names to columns."""
     dialect = database.dialect
     kind = "TEMPORARY TABLE" if dialect.is_temporary else "TABLE"
     listed = ", ".join(f"{name} {dialect.types[storage]}" for name, storage in columns.items())

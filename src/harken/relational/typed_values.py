@@ -1,8 +1,8 @@
 """The values that a database compares as Harken does: doubles, texts without NUL, and integers of 64 bits.
 
-An interval of the normal form is put between *cuts*, and a cut becomes a value of its column's storage. A number that
-no double holds becomes the cut at the double beside it, which is exact for events whose numbers are doubles; events
-with other values never reach the database (see `typed_events`). A text that not every database holds is left out.
+An interval of the normal form lies between two *cuts*, and a cut has a value of its column's storage. A number that is
+no double becomes the cut at the nearest double, which is exact for events whose numbers are doubles; other events never
+reach the database (see `typed_events`). A text that some database cannot hold becomes no bound.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from harken.schema import Kind
 from harken.schema.values import INT64_MAX, INT64_MIN
 
 MOST_CHARACTERS = 500
-"""A longer constant is left to verification: PostgreSQL's b-trees hold 2,704 bytes at most."""
+"""Longest text of a bound: PostgreSQL's B-trees hold at most 2,704 bytes. Longer constants are left to verification."""
 
 
 LEAST: dict[Storage, Any] = {Storage.NUMBER: -inf, Storage.TEXT: "", Storage.WHOLE: INT64_MIN}
-"""A value that no stored value lies below."""
+"""The least value of each storage."""
 BEYOND: dict[Storage, Any] = {Storage.NUMBER: inf, Storage.TEXT: None, Storage.WHOLE: INT64_MAX}
-"""A value that every stored value lies below; None where there is none."""
+"""An upper bound of the values of each storage; None if there is none."""
 
 
-class Typed(NamedTuple):
-    """An interval of one attribute between two cuts; None is an end of the line."""
+class StoredInterval(NamedTuple):
+    """An interval of one attribute between two cuts whose values a database holds; None is an end of the line."""
 
     attribute: int
-    """The place of its column among those of the matcher, from 1."""
+    """The place of the attribute's column among the matcher's columns, from 1."""
     storage: Storage
     low: Cut | None
     high: Cut | None
     is_outside: bool = False
-    """Whether the values are those outside: below the high cut or above the low one."""
+    """Whether the interval is wrapped: it admits values below the high cut or above the low one."""
 
     @property
     def point(self) -> Any:
-        """The only value that it admits, or None."""
+        """The only value that the interval admits; None if there are several."""
         low, high = self.low, self.high
         is_point = low is not None and high is not None and low[0] == high[0] and (low[1], high[1]) == (0, 1)
         return low[0] if is_point and low is not None and not self.is_outside else None
@@ -53,24 +53,24 @@ def storage_of(column: Column) -> Storage:
     return {Kind.NUMBER: Storage.NUMBER, Kind.STRING: Storage.TEXT}.get(column.kind, Storage.WHOLE)  # type: ignore[arg-type]
 
 
-def typed(place: int, column: Column, low: Cut | None, high: Cut | None) -> tuple[Typed, bool]:
-    """An interval with values that a database holds, and whether it admits no more than was asked for."""
+def stored_interval(place: int, column: Column, low: Cut | None, high: Cut | None) -> tuple[StoredInterval, bool]:
+    """An interval with values that a database holds, and whether it is exact: else it admits further values."""
     storage = storage_of(column)
     is_outside = low is not None and high is not None and low > high
     stored_low, stored_high = _stored(column, storage, low), _stored(column, storage, high)
     is_exact = (stored_low is None, stored_high is None) == (low is None, high is None)
     if is_outside and not is_exact:
-        return Typed(place + 1, storage, None, None), False
-    return Typed(place + 1, storage, stored_low, stored_high, is_outside), is_exact
+        return StoredInterval(place + 1, storage, None, None), False
+    return StoredInterval(place + 1, storage, stored_low, stored_high, is_outside), is_exact
 
 
-def is_sayable(text: str) -> bool:
-    """Whether every database holds a text."""
+def is_storable(text: str) -> bool:
+    """Whether every database can store a text: PostgreSQL stores no NUL."""
     return "\0" not in text
 
 
 def following(storage: Storage, value: Any) -> Any:
-    """The least stored value that is greater. Of texts it is the one with \\1 behind it: none has \\0."""
+    """The least stored value greater than a value. For a text, append \\1: no stored text has \\0."""
     match storage:
         case Storage.NUMBER:
             return nextafter(value, inf)
@@ -80,14 +80,14 @@ def following(storage: Storage, value: Any) -> Any:
             return min(value + 1, INT64_MAX)
 
 
-def first_of(typed: Typed) -> Any:
-    """The least stored value behind the low cut; None if every value is."""
-    return _from(typed.storage, typed.low)
+def first_of(interval: StoredInterval) -> Any:
+    """The least stored value above the low cut; None without a low cut."""
+    return _from(interval.storage, interval.low)
 
 
-def first_beyond(typed: Typed) -> Any:
-    """The least stored value behind the high cut; None if none is."""
-    return _from(typed.storage, typed.high)
+def first_beyond(interval: StoredInterval) -> Any:
+    """The least stored value above the high cut; None without a high cut."""
+    return _from(interval.storage, interval.high)
 
 
 def _from(storage: Storage, cut: Cut | None) -> Any:
@@ -105,7 +105,7 @@ def _stored(column: Column, storage: Storage, cut: Cut | None) -> Cut | None:
             nearest = float(value) + 0.0
             return (nearest, side) if nearest == value else (nearest, int(nearest < value))
         case Storage.TEXT:
-            return cut if is_sayable(value) and len(value) <= MOST_CHARACTERS and _is_encodable(value) else None
+            return cut if is_storable(value) and len(value) <= MOST_CHARACTERS and _is_encodable(value) else None
         case Storage.WHOLE:
             return (_whole(column, value), side)
 

@@ -1,4 +1,4 @@
-"""The match server as an ASGI application: FastAPI's routes around one service."""
+"""The match server as an ASGI application: FastAPI routes around one service."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from harken.errors import HarkenError
 from harken.release import __version__
-from harken.server.access import Doorkeeper
+from harken.server.access import AccessControl
 from harken.server.description import describe
 from harken.server.gate import Gate
 from harken.server.metrics import Metrics
@@ -32,11 +32,11 @@ from harken.server.settings import ServerSettings
 
 log = logging.getLogger(__name__)
 _DESCRIPTION = """Content-based publish/subscribe: a subscription is a boolean expression over events, such as
-`category = 'Toy' AND price < 5`. For every event that is published, those that are true of it are notified."""
+`category = 'Toy' AND price < 5`. Each published event is sent to the subscriptions that match it."""
 
 
 def create_app(settings: ServerSettings) -> FastAPI:
-    """The application. It opens its store when it starts, and answers 503 until that is done."""
+    """The application. It opens its store when it starts, and answers 503 until the store is open."""
     service = Service(settings)
     metrics = Metrics(service)
 
@@ -57,10 +57,10 @@ def create_app(settings: ServerSettings) -> FastAPI:
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
-        strict_content_type=False,  # the gate looks after pages of other origins
+        strict_content_type=False,  # the gate rejects requests of other origins
     )
     app.state.service = service
-    app.state.doorkeeper = keeper = Doorkeeper(service)
+    app.state.access = access = AccessControl(service)
     app.state.metrics = metrics
     for part in (events, subscriptions, notifications, schema, operations):
         app.include_router(part.router)
@@ -69,7 +69,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
     app.add_exception_handler(HarkenError, on_harken_error)
     app.add_exception_handler(RequestValidationError, on_invalid)
     app.add_exception_handler(HTTPException, on_http_error)
-    app.add_middleware(Gate, service=service, metrics=metrics, keeper=keeper)
+    app.add_middleware(Gate, service=service, metrics=metrics, access=access)
     if settings.cors_origins:
         app.add_middleware(
             CORSMiddleware, allow_origins=list(settings.cors_origins), allow_methods=["*"], allow_headers=["*"]
@@ -78,7 +78,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
 
 
 async def _start(service: Service) -> None:
-    """Open the service. A server that cannot is of no use, and ends."""
+    """Start the service. If that fails, log why and end the process."""
     try:
         await service.start()
     except Exception as error:

@@ -1,4 +1,4 @@
-"""What goes on beside requests in the event loop: it waits until it is woken, and goes on after a failure."""
+"""Helpers for background tasks in the event loop: wait until woken, and go on after a failure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 @contextmanager
 def logged(task: str) -> Iterator[None]:
-    """Log a failure of what is tried again later, and swallow it. `task` is what the log calls it."""
+    """Log and swallow a failure of a task that is tried again later. `task` is its name in the log."""
     try:
         yield
     except HarkenError as error:

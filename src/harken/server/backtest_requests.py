@@ -1,5 +1,7 @@
-"""Back-tests: what a subscription would have matched among the newest events, in threads of their own, bounded in bytes
-and time. Events are read and matched a few at a time, so that neither memory nor a transaction holds many of them.
+"""Back-tests: what a subscription would have matched among the newest events.
+
+They run in threads of their own, and bytes and time of each are limited. Events are read and matched in chunks, so that
+neither memory nor a transaction holds many of them.
 """
 
 from __future__ import annotations
@@ -28,19 +30,21 @@ from harken.store.stored import XML
 
 _CHUNK_BYTES = 1 << 20
 _FIRST_CHUNK, _LARGEST_CHUNK = 16, 512
-"""Events that are matched at once: more as long as that is quick, so that time is looked at often enough."""
+"""Events per chunk. Chunks grow while reading and matching one takes less than `_QUICK_SECONDS`, and shrink otherwise,
+so that the time limit is checked often enough."""
 _QUICK_SECONDS = 0.05
-_LOOK_SECONDS = 0.25
-"""How often it is looked whether the client is still there."""
+_CLIENT_CHECK_SECONDS = 0.25
+"""How often to check whether the client has disconnected."""
 
 
 @dataclass(slots=True)
 class _Tally:
-    """What was found so far. Events come the newest first."""
+    """The matches so far. Events are added the newest first."""
 
     limit: int
+    """Most examples to show."""
     room: int
-    """Bytes that examples may still have; the first is always shown."""
+    """Bytes left for examples; the first is always shown."""
     looked_at: int = 0
     matches: int = 0
     examples: list[str] = field(default_factory=list)
@@ -62,14 +66,14 @@ class _Tally:
                 self.limit = len(self.examples)
 
     def answer(self) -> str:
-        """The answer as JSON. Events are in it as they came."""
+        """The answer as JSON, with the events as they were published."""
         first, last = (None if each is None else iso(each) for each in (self.earliest, self.latest))
         head = json.dumps({"looked_at": self.looked_at, "matched": self.matches, "from": first, "to": last})
         return f'{head[:-1]}, "examples": [{", ".join(self.examples)}]}}'
 
 
-class Backtesting:
-    """Runs back-tests, as many at one time as the settings say. It belongs to one event loop."""
+class BacktestRunner:
+    """Runs back-tests, at most `max_backtests` at one time. Belongs to one event loop."""
 
     def __init__(self, settings: ServerSettings, store: Store, index: ServedIndex) -> None:
         self._settings = settings
@@ -79,22 +83,22 @@ class Backtesting:
         self._slots = threading.Semaphore(settings.max_backtests)
         self._closing = threading.Event()
 
-    async def run(self, given: BacktestModel, has_left: Callable[[], Awaitable[bool]]) -> str:
-        """The answer as JSON. Raises LimitError if too many run, and where it would read too much or take too long.
+    async def run(self, request: BacktestModel, has_left: Callable[[], Awaitable[bool]]) -> str:
+        """The answer as JSON. Raises LimitError if too many back-tests run, or this one reads or takes too much.
 
-        It is broken off once the client `has_left`, and ClientDisconnect is raised.
+        Once the client `has_left`, the back-test stops and ClientDisconnect is raised.
         """
         if not self._slots.acquire(blocking=False):
             raise LimitError("other back-tests are under way", limit="max_backtests")
         stop = threading.Event()
         loop = asyncio.get_running_loop()
         try:
-            future = loop.run_in_executor(self._pool, self._run, given, stop)
+            future = loop.run_in_executor(self._pool, self._run, request, stop)
         except BaseException:
             self._slots.release()
             raise
         try:
-            while not (await asyncio.wait([future], timeout=_LOOK_SECONDS))[0]:
+            while not (await asyncio.wait([future], timeout=_CLIENT_CHECK_SECONDS))[0]:
                 if not stop.is_set() and await has_left():
                     stop.set()
             return future.result()
@@ -102,41 +106,42 @@ class Backtesting:
             stop.set()
 
     def close(self) -> None:
-        """Break off what runs."""
+        """Stop the back-tests that run."""
         self._closing.set()
         self._pool.shutdown(wait=True)
 
-    def _run(self, given: BacktestModel, stop: threading.Event) -> str:
+    def _run(self, request: BacktestModel, stop: threading.Event) -> str:
         try:
-            return self._answer(given, stop)
+            return self._answer(request, stop)
         finally:
             self._slots.release()
 
-    def _answer(self, given: BacktestModel, stop: threading.Event) -> str:
+    def _answer(self, request: BacktestModel, stop: threading.Event) -> str:
         settings = self._settings
-        ends = time.monotonic() + settings.backtest_timeout
-        known = self._index.engine
-        engine = Engine(known.schema, limits=known.limits, operators=tuple(known.operators.values()))
-        engine.subscribe("tried", given.where, given.language)
-        sizes = self._store.latest_sizes(given.events)
+        deadline = time.monotonic() + settings.backtest_timeout
+        served = self._index.engine
+        inside = served.internals
+        engine = Engine(served.schema, limits=inside.limits, operators=tuple(inside.operators.values()))
+        engine.subscribe("tried", request.where, request.language)
+        sizes = self._store.latest_sizes(request.events)
         _refuse_too_much(sizes, settings.max_backtest_bytes)
-        tally = _Tally(given.limit, settings.max_answer_bytes)
+        tally = _Tally(request.limit, settings.max_answer_bytes)
         decoders = Decoders()
         for events in self._chunks(sizes):
             if stop.is_set():
                 raise ClientDisconnect
             if self._closing.is_set():
                 raise StoreUnavailableError("the server is stopping")
-            if time.monotonic() > ends:
-                message = f"it took more than {settings.backtest_timeout:g} s to look at {tally.looked_at:,} events"
-                raise LimitError(message, limit="backtest_timeout", hint="look at fewer `events`")
-            are_matches = _matches(engine, decoders, events)
+            if time.monotonic() > deadline:
+                message = f"the back-test took more than {settings.backtest_timeout:g} s for {tally.looked_at:,} events"
+                raise LimitError(message, limit="backtest_timeout", hint="ask for fewer `events`")
+            matching = _matches(engine, decoders, events)
             for event in reversed(events):
-                tally.add(event, event.number in are_matches)
+                tally.add(event, event.number in matching)
         return tally.answer()
 
     def _chunks(self, sizes: list[tuple[int, int]]) -> Iterator[list[JournalledEvent]]:
-        """The events a few at a time, the newest first, and in each chunk the oldest first."""
+        """The events in chunks: the newest chunk first, in each chunk the oldest event first."""
         start, most = 0, _FIRST_CHUNK
         while start < len(sizes):
             count = fitting((size for _, size in sizes[start : start + most]), _CHUNK_BYTES)
@@ -148,22 +153,22 @@ class Backtesting:
 
 
 def _refuse_too_much(sizes: list[tuple[int, int]], most: int) -> None:
-    """Raise LimitError if the events have more bytes than are read. One is always looked at."""
+    """Raise LimitError if the events have more than `most` bytes together. A single event may have any size."""
     count = fitting((size for _, size in sizes), most)
     if count < len(sizes):
         total = sum(size for _, size in sizes)
-        message = f"the newest {len(sizes):,} events have {total:,} bytes, and {most:,} are read"
-        raise LimitError(message, limit="max_backtest_bytes", hint=f"look at fewer: `events` {count}")
+        message = f"the newest {len(sizes):,} events have {total:,} bytes; a back-test reads at most {most:,}"
+        raise LimitError(message, limit="max_backtest_bytes", hint=f"ask for fewer: `events` {count}")
 
 
 def _matches(engine: Engine, decoders: Decoders, events: list[JournalledEvent]) -> set[int]:
     """The numbers of the events that match."""
     numbers: set[int] = set()
     for is_xml in (False, True):
-        some = [each for each in events if (each.kind == XML) is is_xml]
-        if some:
-            counts = matched(engine, decoders, [Piece(each.body, 1) for each in some], is_xml).counts
-            numbers.update(each.number for each, count in zip(some, counts, strict=True) if count)
+        chosen = [each for each in events if (each.kind == XML) is is_xml]
+        if chosen:
+            counts = matched(engine, decoders, [Piece(each.body, 1) for each in chosen], is_xml).counts
+            numbers.update(each.number for each, count in zip(chosen, counts, strict=True) if count)
     return numbers
 
 

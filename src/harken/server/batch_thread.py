@@ -1,4 +1,4 @@
-"""A thread that works in batches: what comes while it works on one batch is the next one."""
+"""A thread that works in batches: items that arrive while it works on one batch make up the next."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Item = TypeVar("Item")
 
 
 class BatchThread(Generic[Item]):
-    """Works on items in their order. A batch that fails leaves later ones alone."""
+    """Works on items in their order. A failed batch does not affect later ones."""
 
     def __init__(
         self,
@@ -27,13 +27,13 @@ class BatchThread(Generic[Item]):
         size_of: Callable[[Item], int] = lambda item: 1,
         ready: Callable[[], object] = lambda: None,
     ) -> None:
-        """`failed` is called with a batch for which `work` raised; the thread calls both.
+        """The thread calls `work` with each batch, and `failed` with a batch for which `work` raised.
 
         A batch has at most the size `most`, unless its only item is larger. `ready` is called before a batch is taken,
-        and may wait: what comes meanwhile is part of the batch.
+        and may block: items that arrive meanwhile are part of the batch.
         """
         self.waiting = 0
-        """The size of all items that wait."""
+        """The total size of the items that wait."""
         self._work = work
         self._failed = failed
         self._most = most
@@ -46,7 +46,7 @@ class BatchThread(Generic[Item]):
         self._thread.start()
 
     def put(self, item: Item) -> None:
-        """Have an item worked on. Raises StoreUnavailableError once the thread is closed."""
+        """Queue an item. Raises StoreUnavailableError once the thread is closed."""
         with self._changed:
             if self._is_closing:
                 raise StoreUnavailableError("the server is shutting down")
@@ -55,7 +55,7 @@ class BatchThread(Generic[Item]):
             self._changed.notify()
 
     def close(self) -> None:
-        """Work on what waits, and end."""
+        """Work on the items that wait, and end the thread."""
         with self._changed:
             self._is_closing = True
             self._changed.notify()
@@ -72,13 +72,13 @@ class BatchThread(Generic[Item]):
                 self._failed(batch, internal_error(error))
 
     def _wait(self) -> bool:
-        """Wait for items. Returns False if there are none and there will be none."""
+        """Wait for items. Returns False if the thread is closed and none are left."""
         with self._changed:
             self._changed.wait_for(lambda: self._items or self._is_closing)
             return bool(self._items)
 
     def _take(self) -> list[Item]:
-        """The items of the next batch, of which there is at least one."""
+        """Take the items of the next batch, at least one."""
         with self._changed:
             batch = [self._items.popleft()]
             size = self._size_of(batch[0])
@@ -90,5 +90,5 @@ class BatchThread(Generic[Item]):
 
 
 def internal_error(error: Exception) -> HarkenError:
-    """An error as one of ours, to answer with."""
+    """The error, wrapped in a HarkenError if it is none."""
     return error if isinstance(error, HarkenError) else HarkenError(f"internal: {error}")

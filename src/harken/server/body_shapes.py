@@ -1,4 +1,4 @@
-"""Notifications as they travel: plain JSON, or a CloudEvent around it. They are written as text, as events are."""
+"""Notifications as JSON text, plain or in a CloudEvent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harken.store.stored import XML
 NOTIFICATION_TYPE = "harken.notification"
 DIGEST_TYPE = "harken.digest"
 CLOUDEVENT_JSON = "application/cloudevents+json"
-EVENT_GONE = "the journal has let go of the event: it was older than journal_age, or beyond journal_bytes"
+EVENT_GONE = "the event was deleted from the journal: it was older than journal_age, or beyond journal_bytes"
 
 
 def iso(time: int) -> str:
@@ -21,7 +21,7 @@ def iso(time: int) -> str:
 
 
 def event_text(event: JournalledEvent | None) -> str:
-    """An event as JSON: XML as a string. If the journal has let go of it, it is null, and a field more says why."""
+    """The value of the field `event`: JSON, with XML as a string. For a deleted event null and a field `event_gone`."""
     if event is None:
         return f'null, "event_gone": "{EVENT_GONE}"'
     if event.kind == XML:
@@ -30,7 +30,7 @@ def event_text(event: JournalledEvent | None) -> str:
 
 
 def notification_text(notified: Notified, format: str, source: str) -> str:
-    """A notification as JSON; as a CloudEvent it has a `source`."""
+    """A notification as JSON. `source` is for the format of CloudEvents."""
     if format != CLOUDEVENTS:
         return _plain(notified)
     return _cloudevent(
@@ -48,7 +48,7 @@ def _plain(notified: Notified) -> str:
 
 
 def digest_text(subscription: str, notified: Sequence[Notified], format: str, source: str) -> str:
-    """Several notifications of one subscription as one."""
+    """Several notifications of one subscription as one digest, in JSON."""
     inner = ", ".join(map(_plain, notified))
     plain = f'{{"subscription": {json.dumps(subscription)}, "notifications": [{inner}]}}'
     if format != CLOUDEVENTS:

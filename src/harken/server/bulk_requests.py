@@ -1,4 +1,4 @@
-"""Subscriptions in bulk: one a line, taken while they arrive, and a report with a line for each."""
+"""Subscriptions in bulk: one a line, created while they arrive, answered by a report with a line for each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fastapi.responses import StreamingResponse
 
 from harken.errors import HarkenError, LimitError
 from harken.server.access import Requester
-from harken.server.drafts import new_draft, shown_taken
+from harken.server.drafts import created_answer, new_draft
 from harken.server.problems import problem_of
 from harken.server.publications import LINE_TYPES
 from harken.server.requests import json_of
@@ -22,15 +22,15 @@ from harken.server.subscribing import NewSubscription, SubscriptionDraft
 _LINES_AT_ONCE = 1_000
 _LONGEST_LINE = 2 << 20
 _REPORT_IN_MEMORY = 4 << 20
-"""Bytes of a report beyond which it waits on disk."""
+"""Bytes of a report beyond which it is kept on disk."""
 _PIECE = 65_536
 
 
-async def taken_in_bulk(request: Request, service: Service, caller: Requester) -> StreamingResponse:
-    """Take the subscriptions of a request, and answer what came of each.
+async def create_in_bulk(request: Request, service: Service, caller: Requester) -> StreamingResponse:
+    """Create the subscriptions of a request, and answer with a report.
 
-    The answer begins when all lines are read: many clients read nothing before they have sent everything, and the two
-    sides would wait for each other.
+    The answer begins when all lines are read: many clients read nothing before they have sent everything, and would
+    deadlock with the server otherwise.
     """
     report: IO[bytes] = SpooledTemporaryFile(_REPORT_IN_MEMORY)  # noqa: SIM115 (the answer closes it)
     try:
@@ -63,7 +63,7 @@ async def _lines(request: Request) -> AsyncIterator[bytes | None]:
 
 
 async def _reports(lines: Sequence[bytes | None], first: int, service: Service, caller: Requester) -> bytes:
-    """Take some lines. Returns what came of each that is not blank."""
+    """Create the subscriptions of some lines. Returns a report on each line that is not blank."""
     reports: dict[int, dict[str, Any]] = {}
     drafts: dict[int, SubscriptionDraft] = {}
     for number, line in enumerate(lines, first):
@@ -79,14 +79,15 @@ async def _reports(lines: Sequence[bytes | None], first: int, service: Service, 
             id = content.get("id") if isinstance(content, dict) else None
             reports[number] = {"id": id if isinstance(id, str) else None, "error": problem_of(error)}
     try:
-        found: Sequence[NewSubscription | HarkenError] = await service.subscribing.subscribe(list(drafts.values()))
+        outcomes: Sequence[NewSubscription | HarkenError]
+        outcomes = await service.subscriptions.subscribe(list(drafts.values()))
     except HarkenError as error:
-        found = [error] * len(drafts)
-    for (number, draft), each in zip(drafts.items(), found, strict=True):
-        if isinstance(each, HarkenError):
-            reports[number] = {"id": draft.id, "error": problem_of(each)}
+        outcomes = [error] * len(drafts)
+    for (number, draft), outcome in zip(drafts.items(), outcomes, strict=True):
+        if isinstance(outcome, HarkenError):
+            reports[number] = {"id": draft.id, "error": problem_of(outcome)}
         else:
-            reports[number] = shown_taken(each, draft)
+            reports[number] = created_answer(outcome, draft)
     return "".join(json.dumps({"line": number, **reports[number]}) + "\n" for number in sorted(reports)).encode()
 
 

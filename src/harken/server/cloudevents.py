@@ -1,4 +1,4 @@
-"""CloudEvents over HTTP, in their three modes, as events: the JSON envelope, so that `data.price > 5` asks its data."""
+"""CloudEvents over HTTP, in their three modes. The event is the JSON envelope: subscriptions say `data.price > 5`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from harken.errors import DecodeError
 STRUCTURED, BATCHED = "application/cloudevents+json", "application/cloudevents-batch+json"
 _REQUIRED = ("specversion", "id", "source", "type")
 _NO_ATTRIBUTES = ("data", "datacontenttype")
-"""What is in the body, and in the header Content-Type."""
+"""In binary mode these are in the body and in the header Content-Type, not in `ce-` headers."""
 _NAME = re.compile(r"[a-z0-9]+")
 _JSON_TYPE = re.compile(r"(application|text)/([\w.+-]+\+)?json", re.IGNORECASE)
 _TEXT_TYPE = re.compile(r"text/|(application|image)/([\w.+-]+\+)?xml|.*;\s*charset=utf-8", re.IGNORECASE)
 
 
 def is_binary(headers: Mapping[str, str]) -> bool:
-    """Whether the attributes are in headers, and the body is the data."""
+    """Whether a request is a CloudEvent in binary mode: its attributes are headers, its body is the data."""
     return "ce-specversion" in headers
 
 
@@ -32,10 +32,11 @@ def binary_envelope(headers: Mapping[str, str], body: bytes) -> bytes:
         if name.lower().startswith("ce-"):
             key = name[3:].lower()
             if key in _NO_ATTRIBUTES:
-                hint = "the data is the body, and its type is the Content-Type"
-                raise DecodeError(f"`ce-{key}` is no attribute of a CloudEvent in binary mode", hint=hint)
+                hint = "send the data as the body, and its type as Content-Type"
+                raise DecodeError(f"`ce-{key}` is not an attribute of a CloudEvent in binary mode", hint=hint)
             if not _NAME.fullmatch(key):
-                raise DecodeError(f"`ce-{key}` is no attribute of a CloudEvent", hint="names have letters and digits")
+                hint = "use letters and digits only"
+                raise DecodeError(f"`ce-{key}` is not an attribute of a CloudEvent", hint=hint)
             envelope[key] = unquote(value)
     refuse_incomplete(envelope)
     content_type = headers.get("content-type")
@@ -48,7 +49,7 @@ def binary_envelope(headers: Mapping[str, str], body: bytes) -> bytes:
 
 
 def _data(body: bytes, content_type: str) -> bytes:
-    """The member of the envelope that has the data."""
+    """The data as a member of the envelope."""
     if _JSON_TYPE.match(content_type):
         _refuse_no_json(body)
         return b', "data": ' + body
@@ -61,7 +62,7 @@ def _data(body: bytes, content_type: str) -> bytes:
 
 
 def _refuse_no_json(body: bytes) -> None:
-    """Raise DecodeError unless data is JSON. `1, "id": 2` is none, and would be some inside the envelope."""
+    """Raise DecodeError unless the data is JSON. `1, "id": 2` is not, but would be inside the envelope."""
     try:
         json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -69,9 +70,10 @@ def _refuse_no_json(body: bytes) -> None:
 
 
 def refuse_incomplete(envelope: Mapping[str, Any]) -> None:
-    """Raise DecodeError unless an event has what every CloudEvent has."""
+    """Raise DecodeError unless an envelope has the attributes that CloudEvents require."""
     for name in _REQUIRED:
         if not isinstance(envelope.get(name), str) or not envelope[name]:
             raise DecodeError(f"the CloudEvent has no `{name}`")
     if envelope["specversion"] != "1.0":
-        raise DecodeError(f"CloudEvents {envelope['specversion']!r:.20} is not known", hint="write specversion 1.0")
+        message = f"specversion {envelope['specversion']!r:.20} of CloudEvents is not supported"
+        raise DecodeError(message, hint="write 1.0")

@@ -1,4 +1,4 @@
-"""The one thread that writes to the store. What waits while it writes shares the next transaction and its flush."""
+"""The one thread that writes to the store. Changes that wait while it writes share the next transaction and flush."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Job(Generic[Result]):
 
 
 class Committer:
-    """Runs changes of the store in their order. A change that fails leaves the others of its transaction alone."""
+    """Runs changes of the store in their order. A failed change does not affect the others of its transaction."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -38,17 +38,17 @@ class Committer:
         self._thread: BatchThread[_Job[Any]] = BatchThread("harken-commit", self._run, _answer_failed, _MOST_AT_ONCE)
 
     def submit(self, work: Callable[[Writing], Result], then: Callable[[Result], None] | None = None) -> Future[Result]:
-        """Have a change made. `then` runs once it is on disk, before the future is done.
+        """Queue a change of the store. `then` runs once it is on disk, before the future is done.
 
-        The change may be run twice, in transactions of which only one is kept.
+        `work` may run twice, in two transactions of which one is rolled back.
         """
         job = _Job(work, then)
-        job.future.set_running_or_notify_cancel()  # who waits may go away, the change is made all the same
+        job.future.set_running_or_notify_cancel()  # cancelling the future does not cancel the change
         self._thread.put(job)
         return job.future
 
     def close(self) -> None:
-        """Make what waits, and end."""
+        """Make the changes that wait, and end the thread."""
         self._thread.close()
 
     def _run(self, jobs: list[_Job[Any]]) -> None:
@@ -76,7 +76,7 @@ class Committer:
                 log.exception("a change of the store failed")
                 _fail(jobs, error if isinstance(error, HarkenError) else StoreError(f"the store failed: {error}"))
                 return
-            for job in jobs:  # one of them is the culprit
+            for job in jobs:  # separately, so that only the faulty one fails
                 self._commit([job])
 
     def _finish(self, jobs: list[_Job[Any]]) -> None:
@@ -85,7 +85,7 @@ class Committer:
                 try:
                     job.then(job.result)
                 except Exception as error:
-                    log.exception("what follows a change of the store failed")
+                    log.exception("the follow-up of a change of the store failed")
                     job.error = internal_error(error)
             if job.error is not None:
                 job.future.set_exception(job.error)

@@ -1,4 +1,4 @@
-"""Settings from the command line: NAME=VALUE for every limit and period."""
+"""Server settings from the command line: NAME=VALUE for every limit and period."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from harken.server.host_names import HostNames
 from harken.server.settings import ServerSettings
 
 SECRETS_KEY = "HARKEN_SECRETS_KEY"
-"""The variable of the environment that has the keys for secrets."""
+"""The environment variable with the keys that encrypt secrets."""
 Default = int | float | tuple[float, ...]
 _DEFAULTS: dict[str, Default] = {
     name: default
     for name, default in ((each.name, each.default) for each in fields(ServerSettings))
     if (isinstance(default, (int, float)) and not isinstance(default, bool)) or (isinstance(default, tuple) and default)
 }
-"""What can be set: numbers, and rows of numbers."""
+"""The settings that can be set by name: numbers, and lists of numbers."""
 
 
-def settings_of(given: Sequence[str], **named: Any) -> ServerSettings:
-    """The settings that options name, with numbers from texts such as `max_streams=100`. Raises ConfigError."""
+def settings_of(texts: Sequence[str], **named: Any) -> ServerSettings:
+    """Settings from keyword arguments, and from texts such as `max_streams=100`. Raises ConfigError."""
     numbers: dict[str, Any] = {}
-    for each in given:
+    for each in texts:
         name, separator, text = each.partition("=")
         name = name.strip()
         if not separator:
@@ -41,23 +41,23 @@ def settings_of(given: Sequence[str], **named: Any) -> ServerSettings:
     try:
         networks = tuple(ipaddress.ip_network(each) for each in named.pop("webhook_networks", ()))
     except ValueError as error:
-        raise ConfigError(f"that is no network: {error}", hint="write it as 10.0.0.0/8") from None
+        raise ConfigError(f"not a network: {error}", hint="write it as 10.0.0.0/8") from None
     HostNames(named.get("allowed_hosts", ()))
     return ServerSettings(**named, **numbers, webhook_networks=networks)
 
 
 def secrets_keys(path: str | None, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """The keys that secrets are encrypted with: those of a file or, without one, of the environment.
+    """The keys that encrypt secrets, from the file at `path` or, without one, from the environment.
 
-    Spaces, lines and commas separate them. Raises SourceError for a file that cannot be read, and ConfigError for one
-    without a key.
+    Spaces, ends of lines and commas separate them. Raises SourceError if the file cannot be read, and ConfigError if it
+    has no key.
     """
     if path is None:
         return _words(environment.get(SECRETS_KEY, ""))
     try:
         keys = _words(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise SourceError(f"{path} cannot be read: {reason}") from None
     if not keys:
         raise ConfigError(f"there is no key in {path}", hint="make one with `openssl rand -base64 32`")
@@ -76,12 +76,12 @@ def describe_settings() -> str:
 
 def _number(name: str, text: str, kind: type[int] | type[float]) -> int | float:
     try:
-        found = kind(text.replace("_", ""))
+        value = kind(text.replace("_", ""))
     except ValueError:
-        raise ConfigError(f"`{name}` is a number, not {text!r:.40}") from None
-    if not 0 <= found < float("inf"):
-        raise ConfigError(f"`{name}` is not negative and not infinite")
-    return found
+        raise ConfigError(f"`{name}` must be a number, not {text!r:.40}") from None
+    if not 0 <= value < float("inf"):
+        raise ConfigError(f"`{name}` must be finite and not negative")
+    return value
 
 
 def _shown(default: Default) -> str:

@@ -1,7 +1,7 @@
-"""Connections of HTTP whose clients have to send their requests in time.
+"""HTTP connections whose clients have to send their requests in time.
 
-uvicorn bounds how long a connection lies idle between requests, but not how long a request takes to arrive: whoever
-sends half of one could hold a connection for ever. Here the head of a request has a time, and a body a rate.
+uvicorn limits how long a connection is idle between requests, but not how long a request takes to arrive: a client that
+sends half of one could hold a connection for ever. Here the head of a request has a timeout, and a body a minimum rate.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _NOTHING, _HEAD, _BODY = "nothing", "a head", "a body"
 
 
 def protocol_for(settings: ServerSettings) -> type[asyncio.Protocol]:
-    """The protocol of uvicorn's whose connections keep to these settings."""
+    """uvicorn's protocol with the timeouts and limits of these settings."""
     return type("TimedConnection", (_Connection,), {"settings": settings})
 
 
 class _Connection(HttpToolsProtocol):
-    """One connection. What is waited for has a timer, unless it came with the bytes that it began with."""
+    """One connection. A head or body that does not arrive at once has a timer."""
 
     settings: ClassVar[ServerSettings]
 
@@ -34,14 +34,14 @@ class _Connection(HttpToolsProtocol):
         super().__init__(*parts, **named)
         self._awaited = _HEAD
         self._step = 0
-        """Counts the heads and bodies that were begun and ended: a timer is for one of them."""
+        """Counts the heads and bodies that began and ended. A timer is for one of them."""
         self._timer: asyncio.TimerHandle | None = None
         self._timer_step = 0
         self._head_bytes = 0
         self._window_bytes = 0
-        """Bytes that came since the timer was set."""
+        """Bytes that arrived since the timer was set."""
         self._was_paused = False
-        """Whether the server itself did not read for a while since then."""
+        """Whether the server paused reading since the timer was set."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -63,7 +63,7 @@ class _Connection(HttpToolsProtocol):
                 self._refuse(LimitError(f"the head has more than {most:,} bytes", limit="max_header_bytes"))
                 return
         elif self._awaited == _NOTHING and self.timeout_keep_alive_task is None and self._is_answered:
-            self._await(_HEAD)  # ends of lines between requests, or the rest of a body that nobody wanted
+            self._await(_HEAD)  # ends of lines between requests, or the rest of an unread body
         self._watch()
 
     def on_message_begin(self) -> None:
@@ -84,7 +84,7 @@ class _Connection(HttpToolsProtocol):
 
     @property
     def _is_answered(self) -> bool:
-        """Whether no request waits for its answer."""
+        """Whether all requests are answered."""
         return self.cycle is None or self.cycle.response_complete
 
     def _await(self, what: str) -> None:
@@ -93,7 +93,7 @@ class _Connection(HttpToolsProtocol):
         self._head_bytes = 0
 
     def _watch(self) -> None:
-        """Have a timer for what is waited for now."""
+        """Set a timer for the head or body that is awaited now, unless it has one."""
         if self._timer is not None and self._timer_step == self._step:
             return
         self._drop_timer()
@@ -117,22 +117,22 @@ class _Connection(HttpToolsProtocol):
             return
         settings = self.settings
         if self._awaited == _HEAD:
-            if not self._is_answered:  # it came behind a request whose answer is still under way
+            if not self._is_answered:  # the head follows a request whose answer is not finished
                 self._set_timer()
                 return
-            message = f"the head of the request did not come within {settings.header_timeout:g} s"
+            message = f"the head of the request did not arrive within {settings.header_timeout:g} s"
             self._refuse(LimitError(message, limit="header_timeout"))
         elif self._was_paused or self._window_bytes >= settings.min_body_rate * settings.body_timeout:
             self._set_timer()
         else:
-            message = f"the body did not come at {settings.min_body_rate:,} bytes a second"
+            message = f"the body arrived at less than {settings.min_body_rate:,} bytes a second"
             self._refuse(LimitError(message, limit="body_timeout"))
 
     def _refuse(self, error: LimitError) -> None:
-        """Say what is wrong, unless an answer has begun, and close the connection."""
+        """Answer with an error, unless an answer has begun, and close the connection."""
         is_body = self._awaited == _BODY
         if not is_body or not (self.cycle.response_started or self.cycle.response_complete):
-            if is_body:  # whoever reads the body is told that the client has left, and may not answer it any more
+            if is_body:  # the application sees a disconnected client, and its answer is dropped
                 self.cycle.disconnected = True
                 self.cycle.message_event.set()
             request_id = secrets.token_hex(8)

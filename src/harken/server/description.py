@@ -1,4 +1,4 @@
-"""The OpenAPI document: what FastAPI knows of the paths, and how callers show who they are, which it does not."""
+"""The OpenAPI document: what FastAPI generates from the paths, and the security schemes."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _SCHEMES = {
         "name": "Harken-Ticket",
         "description": "The ticket of a subscription, or several with commas between them.",
     },
-    "key": {"type": "http", "scheme": "bearer", "description": "An API key, where the server asks for keys."},
+    "key": {"type": "http", "scheme": "bearer", "description": "An API key, if the server runs with API keys."},
 }
 
 
 def describe(app: FastAPI) -> None:
-    """Have the application describe tickets and keys, too. They are read by the doorkeeper, at no cost here."""
+    """Add tickets and API keys to the application's OpenAPI document. `AccessControl` reads them, not FastAPI."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
-            found = FastAPI.openapi(app)
-            found.setdefault("components", {})["securitySchemes"] = _SCHEMES
-            found["security"] = [{}, *({name: []} for name in _SCHEMES)]
+            document = FastAPI.openapi(app)
+            document.setdefault("components", {})["securitySchemes"] = _SCHEMES
+            document["security"] = [{}, *({name: []} for name in _SCHEMES)]
         assert app.openapi_schema is not None
         return app.openapi_schema
 

@@ -1,4 +1,4 @@
-"""Answers that go on: server-sent events, written no faster than they are read, and ended when nobody reads."""
+"""Streams of server-sent events: written no faster than the client reads, and closed if it stops reading."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from harken.store.stored_delivery import DEFAULT_DELIVERY
 _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
-    (b"x-accel-buffering", b"no"),  # proxies hold answers back otherwise
+    (b"x-accel-buffering", b"no"),  # otherwise nginx buffers the answer
 ]
 _FEWEST_AT_ONCE, _MOST_AT_ONCE = 10, 500
-"""Notifications that are read from the store at once: fewer where events are long."""
+"""Fewest and most notifications that are read from the store at once: fewer if events are long."""
 PING = ": ping\n\n"
 _LAST: Message = {"type": "http.response.body", "body": b"", "more_body": False}
 _LAST_SECONDS = 1.0
 
 
 class EventStream(Response):
-    """An answer made of frames."""
+    """An answer that streams frames."""
 
     def __init__(
         self,
@@ -40,10 +40,10 @@ class EventStream(Response):
         closed: Callable[[], None] = lambda: None,
         begin: int | None = None,
     ) -> None:
-        """`timeout` is how long a client may read nothing, `closed` is called at the end.
+        """`timeout` is how long, in seconds, a client may read nothing. `closed` is called at the end of the stream.
 
-        `begin` is the cursor that a client gets at once: if it loses the connection before the first notification, it
-        goes on from there.
+        `begin` is the cursor that the client gets at once: if it loses the connection before the first notification, it
+        reconnects from there.
         """
         super().__init__()
         self._welcome = ": welcome\n" + ("\n" if begin is None else f"id: {begin}\n\n")
@@ -53,7 +53,7 @@ class EventStream(Response):
         self._ended = asyncio.Event()
 
     def end(self) -> None:
-        """End the answer, whatever is still to be told."""
+        """End the stream, although there may be more frames."""
         self._ended.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -61,7 +61,7 @@ class EventStream(Response):
             await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
             await send({"type": "http.response.body", "body": self._welcome.encode(), "more_body": True})
             writing = asyncio.ensure_future(self._write(send))
-            leaving = asyncio.ensure_future(_left(receive))
+            leaving = asyncio.ensure_future(_disconnected(receive))
             ending = asyncio.ensure_future(self._ended.wait())
             tasks = writing, leaving, ending
             try:
@@ -72,7 +72,7 @@ class EventStream(Response):
                     each.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
             if is_cut:
-                with suppress(TimeoutError):  # to a client that reads nothing the connection is just closed
+                with suppress(TimeoutError):  # a client that reads nothing just loses its connection
                     async with asyncio.timeout(_LAST_SECONDS):
                         await send(_LAST)
         finally:
@@ -86,7 +86,8 @@ class EventStream(Response):
         await send(_LAST)
 
 
-async def _left(receive: Receive) -> None:
+async def _disconnected(receive: Receive) -> None:
+    """Wait until the client disconnects."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
@@ -95,7 +96,7 @@ class Frames:
     """The notifications of a stream as frames, with digests for subscriptions that allow a delay."""
 
     def __init__(self, service: Service, stream: Stream, format: str | None) -> None:
-        """Without a format each subscription has its own."""
+        """Without a format, each subscription's own is used."""
         self._service = service
         self._stream = stream
         self._format = format
@@ -107,8 +108,8 @@ class Frames:
         period = self._service.settings.ping_period
         stream = self._stream
         while stream.subscriptions and not self._service.is_stopping:
-            found, end = await self._new()
-            for each in found:
+            new, end = await self._new()
+            for each in new:
                 if each.number <= stream.position:
                     continue
                 stream.position = each.number
@@ -131,11 +132,11 @@ class Frames:
                 yield PING
 
     async def _new(self) -> tuple[list[Notified], int]:
-        """What has come, and the cursor up to which that is everything."""
+        """The next notifications of the stream, and the cursor up to which they are complete."""
         stream = self._stream
         if not stream.is_behind:
             return stream.take(), stream.position
-        stream.is_behind = False  # first: whatever is written from now on is handed over
+        stream.is_behind = False  # before reading: notifications that are written from now on are handed over
         store = self._service.store
         page = await self._service.readers.run(
             store.notifications_page, dict(stream.subscriptions), stream.position, self._at_once, MOST_HELD_BYTES
@@ -147,12 +148,12 @@ class Frames:
         return page.notified, page.end
 
     def _safe(self) -> int:
-        """The cursor from which nothing is missed: that before the first notification that still waits."""
+        """The cursor from which a client that reconnects misses nothing: before the first delayed notification."""
         waiting = [each[0].number - 1 for each in self._delayed.values()]
         return min([self._stream.position, *waiting])
 
     def _due(self) -> list[str]:
-        """Subscriptions whose digests are sent now: they may wait no longer, or have become long."""
+        """The subscriptions whose digests are to be sent now, because their delay is over or they are full."""
         if self._delayed_bytes > MOST_HELD_BYTES:
             return list(self._delayed)
         most = self._service.settings.max_digest
@@ -160,7 +161,7 @@ class Frames:
         return [id for id, seconds in left.items() if seconds <= 0 or len(self._delayed[id]) >= most]
 
     def _next_digest(self, id: str) -> list[Notified]:
-        """Take what one digest has room for from what waits of a subscription."""
+        """Take the notifications of a subscription's next digest from those that wait."""
         waiting = self._delayed.pop(id, [])
         count = fitting(map(size_of, waiting), self._service.settings.max_digest_bytes)
         if waiting[count:]:
@@ -169,10 +170,11 @@ class Frames:
         return waiting[:count]
 
     def _until_due(self) -> float:
+        """Seconds until the next digest is due."""
         return max(0.01, min(map(self._left, self._delayed), default=float("inf")))
 
     def _left(self, id: str) -> float:
-        """Seconds that the first waiting notification of a subscription may still wait."""
+        """Seconds left until a subscription's digest has to be sent."""
         return self._delivery(id).max_delay - (microseconds() - self._delayed[id][0].time) / 1e6
 
     def _delivery(self, id: str) -> StoredDelivery:

@@ -1,4 +1,4 @@
-"""What happens on the server, for people to watch: rates every second, and a sample of events with their matches."""
+"""The feed of the server's page: rates every second, and a sample of the events with their matches."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _END = ""
 
 
 class Feed:
-    """Counts what is appended, in the committing thread, and tells watchers, in the event loop."""
+    """Counts events and matches in the committing thread, and sends frames to watchers in the event loop."""
 
     def __init__(self, sizes: Callable[[], Mapping[str, int]]) -> None:
-        """`sizes` are told with the rates."""
+        """`sizes` returns further numbers that are sent with the rates."""
         self._sizes = sizes
         self.events = 0
         self.matches = 0
@@ -32,7 +32,7 @@ class Feed:
         self._sampled = 0
 
     def count(self, appended: Appended) -> list[str]:
-        """Note what was appended. Returns what watchers see of it."""
+        """Count what was appended. Returns the frames of the sampled events, for `send`."""
         self.events += len(appended.events)
         self.matches += len(appended.notifications)
         if not self._watchers or not appended.events:
@@ -52,20 +52,20 @@ class Feed:
                 matches[each.event].append(each.subscription)
         return [_sample(JournalledEvent(*row), matches[row[0]]) for row in chosen]
 
-    def tell(self, frames: list[str]) -> None:
-        """Give watchers frames. Those who do not keep up miss some."""
+    def send(self, frames: list[str]) -> None:
+        """Send frames to all watchers. Slow watchers miss some."""
         for queue in self._watchers:
             for frame in frames:
                 if queue.qsize() < _MOST_HELD:
                     queue.put_nowait(frame)
 
     def end(self) -> None:
-        """Send all watchers away."""
+        """End the streams of all watchers."""
         for queue in self._watchers:
             queue.put_nowait(_END)
 
     async def watch(self) -> AsyncGenerator[str]:
-        """Frames of a stream of server-sent events, until the watcher leaves."""
+        """The frames for a new watcher, until it leaves."""
         queue: asyncio.Queue[str] = asyncio.Queue()
         self._watchers.add(queue)
         events, matches, last = self.events, self.matches, time.monotonic()
@@ -89,12 +89,12 @@ class Feed:
             self._watchers.discard(queue)
 
     def _rates(self, events: float, matches: float) -> str:
-        told = {"events_per_second": round(events, 1), "matches_per_second": round(matches, 1)}
-        return frame("rates", json.dumps({**told, **self._sizes(), "time": iso(microseconds())}))
+        rates = {"events_per_second": round(events, 1), "matches_per_second": round(matches, 1)}
+        return frame("rates", json.dumps({**rates, **self._sizes(), "time": iso(microseconds())}))
 
 
 def frame(kind: str, data: str, id: str | None = None) -> str:
-    """One server-sent event. The data has no ends of lines."""
+    """One server-sent event. `data` must have no ends of lines."""
     head = "" if id is None else f"id: {id}\n"
     return f"{head}event: {kind}\ndata: {data}\n\n"
 

@@ -1,5 +1,5 @@
-"""What every request passes through: an id, the name of the host, a rate, readiness, a bound on its body, a log line,
-counts, and headers.
+"""The middleware of every request: request id, host name, origin, rate limit, readiness, limit on the body, log line,
+metrics, and headers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from harken.errors import AccessError, HarkenError, LimitError, StoreUnavailableError
-from harken.server.access import Doorkeeper, hashed_key
+from harken.server.access import AccessControl, hashed_key
 from harken.server.host_names import HostNames
 from harken.server.inflating import ContentEncodingError, inflated, is_compressed
 from harken.server.metrics import Metrics
@@ -26,24 +26,24 @@ from harken.server.service import Service
 
 log = logging.getLogger("harken.server.access")
 _ALWAYS = frozenset({"/healthz", "/readyz", "/metrics"})
-"""What is answered always, by whatever name: probes know addresses only. No event or subscription is named there."""
+"""Paths that are answered under any host name, because probes use addresses. They reveal no event or subscription."""
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _MOST_CALLERS = 100_000
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _ENCODED_SLASH = re.compile(r"%2f", re.IGNORECASE)
-_LEFT = 499
-"""What counts as the status of a request whose sender left before it was there."""
+_CLIENT_CLOSED = 499
+"""The status in log and metrics of a request whose client disconnected before the answer."""
 _FORM = b"application/x-www-form-urlencoded"
 
 
 class Gate:
-    """An ASGI application around another."""
+    """ASGI middleware that rejects requests the server must not handle, and logs and counts all."""
 
-    def __init__(self, app: ASGIApp, service: Service, metrics: Metrics, keeper: Doorkeeper) -> None:
+    def __init__(self, app: ASGIApp, service: Service, metrics: Metrics, access: AccessControl) -> None:
         self._app = app
         self._service = service
         self._metrics = metrics
-        self._keeper = keeper
+        self._access = access
         self._names = HostNames(service.settings.allowed_hosts)
         self._rates = Rates(service.settings.max_requests_per_second, service.settings.request_burst)
 
@@ -52,8 +52,8 @@ class Gate:
             await self._app(scope, receive, send)
             return
         headers = dict(scope["headers"])
-        given = _text(headers, b"x-request-id")
-        request_id = given if _ID.fullmatch(given) else secrets.token_hex(8)
+        client_id = _text(headers, b"x-request-id")
+        request_id = client_id if _ID.fullmatch(client_id) else secrets.token_hex(8)
         scope["harken_request_id"] = request_id
         status: int | None = None
         began = time.perf_counter()
@@ -73,15 +73,15 @@ class Gate:
         try:
             refusal = self._refusal(scope, headers)
             if refusal is None:
-                _tidy(scope, headers)
+                _normalise(scope, headers)
                 body = inflated(receive) if is_compressed(_text(headers, b"content-encoding")) else receive
                 await self._app(scope, self._bounded(scope, headers, body), sending)
             else:
                 await problem_response(refusal, request_id)(scope, receive, sending)
         except ClientDisconnect:
-            status = status or _LEFT
+            status = status or _CLIENT_CLOSED
         except Exception as error:
-            if status is not None:  # the answer has begun, and cannot become another
+            if status is not None:  # the answer has begun, and cannot be replaced
                 raise
             log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
             bug = HarkenError("something went wrong inside the server")
@@ -90,10 +90,11 @@ class Gate:
             self._note(scope, status or 500, time.perf_counter() - began, request_id)
 
     def _refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> HarkenError | None:
+        """The error to answer without handling the request; None if it may pass."""
         if scope["path"] in _ALWAYS:
             return None
         if not self._names.take(value.decode("latin-1") for name, value in scope["headers"] if name == b"host"):
-            hint = "say --allowed-host NAME, as often as need be"
+            hint = "start it with --allowed-host NAME for each of its names"
             return MisdirectedError(f"this server is not {_text(headers, b'host')!r:.80}", hint=hint)
         origin = _text(headers, b"origin")
         if origin and scope["method"] not in _READS and not self._is_ours(origin, headers):
@@ -102,20 +103,20 @@ class Gate:
             what = "stopping" if self._service.is_stopping else "starting"
             return StoreUnavailableError(f"the server is {what}")
         if self._rates.is_limited and not self._rates.take(self._caller(scope, headers)):
-            return LimitError("you ask too often", limit="max_requests_per_second")
+            return LimitError("too many requests", limit="max_requests_per_second")
         try:
             is_compressed(_text(headers, b"content-encoding"))
         except ContentEncodingError as error:
             return error
         if b"%00" in scope["query_string"] or "\0" in scope["path"]:
-            return InvalidRequestError("a NUL character is not for paths and queries")
+            return InvalidRequestError("paths and queries cannot have NUL characters")
         declared = headers.get(b"content-length", b"")
         if declared.isdigit() and int(declared) > self._most_bytes(scope, headers):
             return self._too_long()
         return None
 
     def _most_bytes(self, scope: Scope, headers: dict[bytes, bytes]) -> float:
-        """Bytes that the body may have. Subscriptions in bulk are read line by line, and may have any number."""
+        """Most bytes of the body. Bulk requests are read line by line and have no limit."""
         is_bulk = scope["path"] == "/subscriptions" and main_type(_text(headers, b"content-type")) in LINE_TYPES
         return float("inf") if is_bulk else self._service.settings.max_body_bytes
 
@@ -124,7 +125,7 @@ class Gate:
         return LimitError(f"the body has more than {most:,} bytes", limit="max_body_bytes")
 
     def _bounded(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive) -> Receive:
-        """The same body, of which too much is not read: also one whose length was not told is bounded."""
+        """Receive the body, and raise LimitError once it is too long: it may have no Content-Length."""
         left = self._most_bytes(scope, headers)
 
         async def receiving() -> Message:
@@ -138,16 +139,16 @@ class Gate:
         return receiving
 
     def _is_ours(self, origin: str, headers: dict[bytes, bytes]) -> bool:
-        """Whether a page of this origin may change things: browsers send such requests without asking first."""
+        """Whether pages of this origin may make changes: browsers send some such requests without a CORS preflight."""
         return origin.partition("://")[2] == _text(headers, b"host") or origin in self._service.settings.cors_origins
 
     def _caller(self, scope: Scope, headers: dict[bytes, bytes]) -> bytes:
-        """What a caller is known by: a key that was looked up before and is known, or else its address.
+        """The name under which a caller's rate is limited: its key if that was looked up before, else its address.
 
-        Keys are looked up once a request is let through. So one address has as many tries at keys as at anything else.
+        Keys are looked up after the rate is checked, so that guesses at keys count for the address.
         """
         key = hashed_key(_text(headers, b"authorization")) if self._service.settings.api_keys else None
-        if key is not None and self._keeper.remembers(key):
+        if key is not None and self._access.remembers(key):
             return key
         client = scope.get("client")
         return b"" if client is None else str(client[0]).encode()
@@ -164,7 +165,7 @@ class Gate:
 
 
 class Rates:
-    """How many requests each caller may still make: a bucket that fills with time."""
+    """Rate limits: a token bucket for each caller."""
 
     def __init__(self, per_second: float, burst: int) -> None:
         self._per_second = per_second
@@ -176,10 +177,10 @@ class Rates:
         return self._per_second > 0
 
     def take(self, caller: bytes) -> bool:
-        """Whether a caller may make one more request."""
+        """Count a request of a caller. Returns whether it is allowed."""
         now = time.monotonic()
-        left, at = self._buckets.pop(caller, (self._burst, now))
-        left = min(self._burst, left + (now - at) * self._per_second)
+        left, filled_at = self._buckets.pop(caller, (self._burst, now))
+        left = min(self._burst, left + (now - filled_at) * self._per_second)
         is_allowed = left >= 1
         self._buckets[caller] = (left - 1 if is_allowed else left), now
         if len(self._buckets) > _MOST_CALLERS:
@@ -191,8 +192,8 @@ def _text(headers: dict[bytes, bytes], name: bytes) -> str:
     return headers.get(name, b"").decode("latin-1")
 
 
-def _tidy(scope: Scope, headers: dict[bytes, bytes]) -> None:
-    """Have a slash in an id, which came as %2F, stay apart from those of the path; and `curl -d` send JSON."""
+def _normalise(scope: Scope, headers: dict[bytes, bytes]) -> None:
+    """Keep %2F, a slash in an id, apart from the slashes of the path; and set the type of `curl -d` to JSON."""
     raw = scope.get("raw_path") or b""
     if b"%2" in raw:
         scope["path"] = unquote(_ENCODED_SLASH.sub(quote(SLASH), raw.decode("latin-1")))

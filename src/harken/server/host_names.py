@@ -1,7 +1,7 @@
-"""The names by which a server may be asked.
+"""The host names that a server answers to, against DNS rebinding.
 
-A page of a stranger can have its own name point at this machine, and its scripts may then read what the server answers
-(DNS rebinding). Such a request has that name in its `Host` header, so that it is known and refused.
+An attacker's page can make its own name resolve to this machine, and its scripts may then read the server's answers.
+Such requests have the attacker's name in the header `Host`, and are rejected.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _PORT = re.compile(r":[0-9]{1,5}")
 
 
 class HostNames:
-    """The names that are taken: those given, and those that every machine has for itself. Ports do not matter."""
+    """The names that requests may have in `Host`, with any port: the configured ones, `localhost` and its addresses."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        """Raises ConfigError for what cannot be a name."""
+        """Raises ConfigError for an invalid name."""
         self._takes_any = False
         self._names = set(_LOOPBACK)
         for each in names:
@@ -31,20 +31,20 @@ class HostNames:
                 continue
             name = host_name(each)
             if name is None:
-                hint = "write the name or address that is in the clients' URLs, as rules.example.org, or '*' for any"
+                hint = "write the name or address that clients' URLs have, as rules.example.org, or '*' for any"
                 raise ConfigError(f"{each!r:.80} is not the name of a host", hint=hint)
             self._names.add(name)
 
     def take(self, hosts: Iterable[str]) -> bool:
-        """Whether a request with these `Host` headers is for this server. It has to have one."""
+        """Whether a request with these `Host` headers is for this server. It must have exactly one."""
         if self._takes_any:
             return True
-        given = [host_name(each) for each in hosts]
-        return len(given) == 1 and given[0] in self._names
+        names = [host_name(each) for each in hosts]
+        return len(names) == 1 and names[0] in self._names
 
 
 def host_name(text: str) -> str | None:
-    """The name or address in a text such as `name:8080` or `[::1]`, in small letters; None if there is none."""
+    """The name or address in a text such as `name:8080` or `[::1]`, in lower case; None if it is invalid."""
     text = text.lower()
     address = _address(text)
     if address is not None:
@@ -62,13 +62,13 @@ def host_name(text: str) -> str | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server that listens there."""
+    """Whether a server that listens on this host can be reached from this machine only."""
     address = _address(host.strip("[]"))
     return host.lower() == "localhost" if address is None else ipaddress.ip_address(address).is_loopback
 
 
 def _address(text: str) -> str | None:
-    """An address as it is usually written."""
+    """An IP address in its usual form; None if the text is not one."""
     try:
         return str(ipaddress.ip_address(text))
     except ValueError:

@@ -1,4 +1,4 @@
-"""The shapes of answers, as the OpenAPI document describes them."""
+"""Models of the answers, for the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -34,11 +34,13 @@ class TokenModel(BaseModel):
 
 
 class StreamTokenModel(TokenModel):
-    cursor: Annotated[str, Field(description="The last notification so far: a stream `after` it misses none.")]
+    cursor: Annotated[
+        str, Field(description="The last notification so far: a stream `after` it misses none that follow.")
+    ]
 
 
 class OutlineModel(BaseModel):
-    """What is listed of subscriptions that the caller cannot open."""
+    """A listed subscription that the caller cannot open."""
 
     id: str
     language: str
@@ -46,7 +48,7 @@ class OutlineModel(BaseModel):
 
 
 class ShownDeliveryModel(BaseModel):
-    """A delivery without its secret."""
+    """A delivery, without the webhook's secret."""
 
     format: Literal["plain", "cloudevents"]
     webhook: dict[Literal["url"], str] | None = None
@@ -55,14 +57,14 @@ class ShownDeliveryModel(BaseModel):
 
 
 class WebhookStateModel(BaseModel):
-    """How far a webhook has come."""
+    """The progress of a webhook."""
 
     state: Annotated[
         Literal["active", "waiting", "failing", "stopped"],
         Field(description="`failing`: the last notification was given up, and none waits."),
     ]
     failures: Annotated[int, Field(description="Calls that failed since the last that succeeded.")]
-    acknowledged: Annotated[str, Field(description="The last notification that it took, or that was given up.")]
+    acknowledged: Annotated[str, Field(description="The last notification that was delivered or given up.")]
     dead: Annotated[int, Field(description="Notifications that were given up.")]
     next_attempt_at: str | None = None
     failing_since: Annotated[str | None, Field(description="When the first of these calls failed.")] = None
@@ -104,13 +106,13 @@ class MatchesModel(BaseModel):
 
 
 class NotificationModel(BaseModel):
-    id: Annotated[str, Field(description="A decimal number that grows: a cursor.")]
+    id: Annotated[str, Field(description="An increasing decimal number, which is also a cursor.")]
     subscription: str
-    event: Annotated[Any, Field(description="As it was published, XML as a string; null once it is let go of.")]
-    event_gone: Annotated[str | None, Field(description="Why there is no event any more.")] = None
+    event: Annotated[Any, Field(description="As it was published, XML as a string; null once it is deleted.")]
+    event_gone: Annotated[str | None, Field(description="Why the event is null.")] = None
     event_id: str
     time: str
-    suppressed: Annotated[int | None, Field(description="Notifications that the throttle suppressed before.")] = None
+    suppressed: Annotated[int | None, Field(description="Notifications suppressed by the throttle before this.")] = None
 
 
 class CloudNotificationModel(BaseModel):
@@ -132,11 +134,11 @@ class NotificationsModel(BaseModel):
 
 
 class DeadLetterModel(BaseModel):
-    """A notification that a webhook did not take in all tries."""
+    """A notification that a webhook did not accept in any attempt."""
 
     id: str
     event: Any
-    event_gone: Annotated[str | None, Field(description="Why there is no event any more.")] = None
+    event_gone: Annotated[str | None, Field(description="Why the event is null.")] = None
     time: str
     failed_at: str
     attempts: int
@@ -154,7 +156,7 @@ class CheckedModel(BaseModel):
 
 
 class MetModel(BaseModel):
-    """The values of an attribute that a part of an expression met, and the one by which it came true."""
+    """The values of an attribute in the event that a clause tests, and the one for which it is true."""
 
     attribute: str
     values: list[Any]
@@ -162,7 +164,7 @@ class MetModel(BaseModel):
 
 
 class ClauseModel(BaseModel):
-    """A part of an expression, and its truth: true, false, or null for unknown."""
+    """A part of an expression with its truth: true, false, or null for unknown."""
 
     text: str
     truth: bool | None
@@ -224,7 +226,7 @@ class KeysModel(BaseModel):
 
 
 class ProblemModel(BaseModel):
-    """What went wrong (RFC 9457), with the place in the text where there is one."""
+    """An error (RFC 9457), with the place in a text if there is one."""
 
     type: str
     title: str

@@ -1,4 +1,4 @@
-"""Bodies that come compressed: gzip is unpacked while it is read, a piece at a time, so that a bound can be kept."""
+"""Compressed bodies: gzip is decompressed piece by piece as it is read, so that a limit on bytes can be kept."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from harken.errors import DecodeError
 from harken.server.publications import ContentTypeError
 
 ACCEPTED = "gzip"
-"""What a body may be compressed with, as the header Accept-Encoding says it."""
+"""The encodings of compressed bodies, for the header Accept-Encoding."""
 _PLAIN = ("", "identity")
 _GZIP = ("gzip", "x-gzip")
 _PIECE = 1 << 18
-"""Bytes that are unpacked at once."""
+"""Most bytes that are decompressed at once."""
 _WITH_GZIP_HEADER = zlib.MAX_WBITS | 16
 
 
 class ContentEncodingError(ContentTypeError):
-    """A body is compressed in a way that is not known."""
+    """A body has an unsupported Content-Encoding."""
 
 
 def is_compressed(content_encoding: str) -> bool:
-    """Whether a body has to be unpacked. Raises ContentEncodingError if it cannot be."""
+    """Whether a body has to be decompressed. Raises ContentEncodingError if the encoding is not supported."""
     name = content_encoding.strip().lower()
     if name not in (*_PLAIN, *_GZIP):
-        hint = f"send it as it is, or with Content-Encoding: {ACCEPTED}"
-        raise ContentEncodingError(f"bodies are not unpacked from `{name:.60}`", hint=hint)
+        hint = f"send the body uncompressed, or with Content-Encoding: {ACCEPTED}"
+        raise ContentEncodingError(f"the Content-Encoding `{name:.60}` is not supported", hint=hint)
     return name in _GZIP
 
 
 def inflated(receive: Receive) -> Receive:
-    """The messages of a gzip body, unpacked. They raise DecodeError for one that is damaged or ends too early."""
+    """Receive a gzip body decompressed. Raises DecodeError if it is damaged or ends too early."""
     pieces = _pieces(receive)
     is_over = False
 
     async def receiving() -> Message:
         nonlocal is_over
         if is_over:
-            return await receive()  # only that the client has left
+            return await receive()  # after the body, only a disconnect can follow
         piece = await anext(pieces, None)
         if isinstance(piece, dict):
             return piece
@@ -52,7 +52,7 @@ def inflated(receive: Receive) -> Receive:
 
 
 async def _pieces(receive: Receive) -> AsyncIterator[bytes | Message]:
-    """The unpacked pieces of a body, or the message that its client has left."""
+    """The decompressed pieces of a body, or the message that the client has disconnected."""
     member = zlib.decompressobj(_WITH_GZIP_HEADER)
     is_empty = has_more = True
     while has_more:
@@ -64,7 +64,7 @@ async def _pieces(receive: Receive) -> AsyncIterator[bytes | Message]:
         is_empty = is_empty and not packed
         is_held_back = False
         while packed or is_held_back:
-            if member.eof:  # another file follows, which belongs to the same body
+            if member.eof:  # a gzip body may have several members
                 member = zlib.decompressobj(_WITH_GZIP_HEADER)
             try:
                 piece = member.decompress(packed, _PIECE)
@@ -74,6 +74,6 @@ async def _pieces(receive: Receive) -> AsyncIterator[bytes | Message]:
             is_held_back = len(piece) == _PIECE and not member.eof
             if piece:
                 yield piece
-                await asyncio.sleep(0)  # others wait for the event loop
+                await asyncio.sleep(0)  # let other tasks run
     if not is_empty and not member.eof:
         raise DecodeError("the gzip body ends too early")

@@ -1,4 +1,4 @@
-"""Log lines as JSON, one a line, for machines that gather them. Secrets are not logged anywhere."""
+"""The log: plain, or as JSON lines for log collectors. Secrets are never logged."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ from datetime import UTC, datetime
 
 
 class JsonLog(logging.Formatter):
-    """A record as a JSON object."""
+    """Formats a record as a JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
-        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        fields = {"time": at, "level": record.levelname.lower(), "logger": record.name, "message": record.getMessage()}
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        fields = {
+            "time": time,
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
         fields |= getattr(record, "fields", {})
         if record.exc_info:
             fields["traceback"] = self.formatException(record.exc_info)
@@ -21,7 +26,7 @@ class JsonLog(logging.Formatter):
 
 
 def log_to_standard_error(*, as_json: bool, level: int) -> None:
-    """Send what Harken and uvicorn log to standard error."""
+    """Send the log of Harken and uvicorn to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     plain = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s", "%H:%M:%S")
     handler.setFormatter(JsonLog() if as_json else plain)
@@ -30,7 +35,7 @@ def log_to_standard_error(*, as_json: bool, level: int) -> None:
         logger.handlers[:] = [handler]
         logger.setLevel(level)
         logger.propagate = False
-    # A line a request is much at thousands a second: only who wants to see everything gets them.
+    # The plain log has a line for each request only at a verbose level: there may be thousands a second.
     logging.getLogger("harken.server.access").setLevel(
         logging.INFO if as_json or level < logging.INFO else logging.WARNING
     )

@@ -1,4 +1,4 @@
-"""The thread that matches what is published: what arrived while the last batch was matched is one batch."""
+"""The thread that matches published events: those that arrive while one batch is matched make up the next."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from harken.store.writing import Appended, Publication
 
 log = logging.getLogger(__name__)
 _MOST_EVENTS = 8_192
-"""Events of one batch, about."""
+"""Most events of a batch that has several requests."""
 _MOST_BATCHES = 2
-"""Batches that are matched and not on disk yet: one that is being written, one that waits for that."""
+"""Most batches that are matched and not on disk yet: one is being written, one waits."""
 _SOURCE = "request"
 
 
 @dataclass(slots=True)
 class MatchOutcome:
-    """What came of matching the events of one request."""
+    """The result of matching the events of one request."""
 
     ids: list[list[str]]
-    """The subscriptions of each event, none for one that was rejected."""
+    """The subscriptions that match each event; none for a rejected event."""
     rejected: list[dict[str, Any]]
     failures: list[tuple[int, str, HarkenError]] = field(default_factory=list)
     """Subscriptions that failed on an event: position, id, error."""
@@ -55,7 +55,7 @@ class MatchOutcome:
 
 @dataclass(slots=True)
 class PublishOutcome:
-    """What came of publishing one request."""
+    """The result of publishing one request."""
 
     answer: str
     """The body of the answer, as JSON."""
@@ -71,16 +71,16 @@ class _Request:
 
     @property
     def size(self) -> int:
-        """The number of its events."""
+        """The number of events in the request."""
         return len(self.incoming.pieces)
 
 
 Settled = Sequence[tuple["asyncio.Future[PublishOutcome]", PublishOutcome | BaseException]]
-"""Requests that are done, each with what to answer."""
+"""The futures of requests that are done, each with its result or error."""
 
 
 class MatchingService:
-    """Matches in one thread, and has the committer write: a publisher is answered once its events are on disk."""
+    """Matches in one thread and writes through the committer. Publishers are answered once their events are on disk."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class MatchingService:
         settle: Callable[[Settled], None],
         settings: ServerSettings,
     ) -> None:
-        """`appended` is told, in the committing thread, of everything that is on disk, and `settle` of requests."""
+        """The committing thread calls `appended` with what is on disk, and `settle` with requests that are done."""
         self._settle = settle
         self._index = index
         self._committer = committer
@@ -102,12 +102,12 @@ class MatchingService:
         self._writing = threading.Semaphore(_MOST_BATCHES)
         self.batches = 0
         self.failures = 0
-        """How often a subscription failed on an event."""
-        # A batch is taken once there is room to write it: what comes while the last one is written is part of it.
+        """Errors of subscriptions on events."""
+        # A batch is taken once there is room to write it, so that requests that arrive until then are part of it.
         self._thread: BatchThread[_Request] = BatchThread(
             "harken-match",
             self._run,
-            self._give_up,
+            self._fail_batch,
             _MOST_EVENTS,
             size_of=attrgetter("size"),
             ready=self._writing.acquire,
@@ -116,16 +116,16 @@ class MatchingService:
     def publish(
         self, incoming: Incoming, key: bytes | None, request_hash: bytes | None, future: asyncio.Future[PublishOutcome]
     ) -> None:
-        """Have events matched and journalled; the future is settled once they are.
+        """Queue events to be matched and journalled. The future is done once they are on disk.
 
-        Raises StoreUnavailableError, and LimitError if too many wait.
+        Raises StoreUnavailableError, and LimitError if too many events wait.
         """
         if self._thread.waiting > self._most_waiting:
             raise LimitError("too many events wait to be matched", limit="max_waiting_events")
         self._thread.put(_Request(incoming, key, request_hash, future))
 
     def close(self) -> None:
-        """Match what waits, and end. The committer has to run until then."""
+        """Match the requests that wait, and end the thread. Close the committer only afterwards."""
         self._thread.close()
         for _ in range(_MOST_BATCHES):
             self._writing.acquire()
@@ -134,36 +134,36 @@ class MatchingService:
         self.batches += 1
         self._match(requests)
 
-    def _give_up(self, requests: list[_Request], error: BaseException) -> None:
-        """Fail requests whose batch is not written."""
+    def _fail_batch(self, requests: list[_Request], error: BaseException) -> None:
+        """Fail the requests of a batch that will not be written."""
         self._writing.release()
         self._fail(requests, error)
 
     def _match(self, requests: list[_Request]) -> None:
-        """Match requests, and hand them to the committer."""
-        known = self._index.sequence
+        """Match requests, and pass them to the committer."""
+        sequence = self._index.sequence
         outcomes = self.matched([each.incoming for each in requests])
         self.failures += sum(len(each.failures) for each in outcomes)
-        crowded = [place for place, each in enumerate(outcomes) if sum(map(len, each.ids)) > self._most_matches]
-        if crowded:
+        too_large = [place for place, each in enumerate(outcomes) if sum(map(len, each.ids)) > self._most_matches]
+        if too_large:
             hint = "send fewer events at once"
             error = LimitError("the events match too many subscriptions", limit="max_matches", hint=hint)
-            self._fail([requests[place] for place in crowded], error)
-            requests = [each for place, each in enumerate(requests) if place not in crowded]
-            outcomes = [each for place, each in enumerate(outcomes) if place not in crowded]
+            self._fail([requests[place] for place in too_large], error)
+            requests = [each for place, each in enumerate(requests) if place not in too_large]
+            outcomes = [each for place, each in enumerate(outcomes) if place not in too_large]
         publications = [_publication(*each) for each in zip(requests, outcomes, strict=True)]
 
         def append(writing: Writing) -> Appended:
-            writing.refuse_unless_current(known)
-            gone = writing.gone_since(known)
-            found = [_without(each, gone) for each in publications] if gone else publications
-            return writing.append(found, self._index.deliveries, self._journal_bytes)
+            writing.require_current(sequence)
+            removed = writing.removed_since(sequence)
+            current = [_without(each, removed) for each in publications] if removed else publications
+            return writing.append(current, self._index.deliveries, self._journal_bytes)
 
         future = self._committer.submit(append, self._appended)
         future.add_done_callback(lambda done: self._answer(requests, publications, outcomes, done))
 
     def matched(self, requests: Sequence[Incoming]) -> list[MatchOutcome]:
-        """What the events of each request match."""
+        """The outcome of matching the events of each request."""
         return match(self._index, self._decoders, requests)
 
     def _answer(
@@ -173,21 +173,21 @@ class MatchingService:
         outcomes: list[MatchOutcome],
         done: Future[Appended],
     ) -> None:
-        """Tell publishers what came of it, in the committing thread."""
+        """Settle the futures of requests after their transaction, in the committing thread."""
         error = done.exception()
         if isinstance(error, BehindError):
             self._match_again(requests)
             return
         if error is not None:
-            self._give_up(requests, error)
+            self._fail_batch(requests, error)
             return
         self._writing.release()
         appended = done.result()
         settled: list[tuple[asyncio.Future[PublishOutcome], PublishOutcome | BaseException]] = []
         for place, (request, publication, outcome) in enumerate(zip(requests, publications, outcomes, strict=True)):
             if place in appended.conflicts:
-                hint = "take a new key for every request, and the same only to repeat it as it was"
-                error = IdempotencyKeyError("another request came with this idempotency key before", hint=hint)
+                hint = "use a new key for every request, and the same one only to repeat a request unchanged"
+                error = IdempotencyKeyError("an earlier request had this idempotency key and other content", hint=hint)
                 settled.append((request.future, error))
                 continue
             answer = appended.repeated.get(place, publication.answer)
@@ -198,21 +198,21 @@ class MatchingService:
         self._settle(settled)
 
     def _match_again(self, requests: list[_Request]) -> None:
-        """Another process has changed subscriptions: take that over first."""
+        """Match again after another process has changed subscriptions."""
         try:
             self._index.follow()
             self._match(requests)
         except Exception as error:
-            self._give_up(requests, error)
+            self._fail_batch(requests, error)
 
     def _fail(self, requests: Sequence[_Request], error: BaseException) -> None:
         self._settle([(each.future, error) for each in requests])
 
 
 class Decoders(threading.local):
-    """What makes events of JSON, which remembers the types of columns while what is asked for stays the same.
+    """A JSON decoder for each thread, kept while the schema and the used attributes stay the same.
 
-    Every thread has its own.
+    The decoder remembers the types of columns.
     """
 
     def __init__(self) -> None:
@@ -222,31 +222,30 @@ class Decoders(threading.local):
     def of(self, engine: Engine) -> JsonDecoder:
         key = engine.schema, engine.attributes()
         if self._decoder is None or self._key is None or key[0] is not self._key[0] or key[1] != self._key[1]:
-            self._key, self._decoder = key, JsonDecoder(engine.schema, engine.limits, key[1])
+            self._key, self._decoder = key, JsonDecoder(engine.schema, engine.internals.limits, key[1])
         return self._decoder
 
 
 def match(index: ServedIndex, decoders: Decoders, requests: Sequence[Incoming]) -> list[MatchOutcome]:
-    """The subscriptions of every event of every request that have not expired."""
+    """Match the events of requests. Expired subscriptions are left out."""
     outcomes = [MatchOutcome([], []) for _ in requests]
     for is_xml in (False, True):
         chosen = [place for place, each in enumerate(requests) if (each.kind == XML) is is_xml]
         pieces = [piece for place in chosen for piece in requests[place].pieces]
         if not pieces:
             continue
-        found = matched(index.engine, decoders, pieces, is_xml)
-        ids = found.ids
-        refused = {each.position: each.error for each in found.refused}
+        matches = matched(index.engine, decoders, pieces, is_xml)
+        ids = matches.ids
+        rejected = {each.position: each.error for each in matches.refused}
         start = 0
         for place in chosen:
             count = len(requests[place].pieces)
-            own = ids if count == len(ids) else ids[start : start + count]
-            outcomes[place].ids = own
-            if refused:
-                own_faults = ((at - start, error) for at, error in refused.items() if start <= at < start + count)
-                outcomes[place].rejected = [rejection(at, error) for at, error in own_faults]
+            outcomes[place].ids = ids if count == len(ids) else ids[start : start + count]
+            if rejected:
+                in_request = ((at - start, error) for at, error in rejected.items() if start <= at < start + count)
+                outcomes[place].rejected = [rejection(position, error) for position, error in in_request]
             start += count
-        for position, id, error in found.errors:
+        for position, id, error in matches.errors:
             log.warning("the subscription %r failed on an event: %s", id, error.message)
             outcomes[chosen[0]].failures.append((position, id, error))
     _drop_expired(index, outcomes)
@@ -254,29 +253,29 @@ def match(index: ServedIndex, decoders: Decoders, requests: Sequence[Incoming]) 
 
 
 def matched(engine: Engine, decoders: Decoders, pieces: list[Piece], is_xml: bool) -> BatchMatches:
-    """Decode and match. If a subscription comes meanwhile that asks for more, both are done again."""
+    """Decode and match events. Repeat both if a subscription that uses further attributes is added meanwhile."""
     while True:
         decoder = decoders.of(engine)
         decoded = _documents(engine, pieces, decoder.names) if is_xml else decoder.decoded(pieces, _SOURCE)
         try:
-            return engine.match_decoded(decoded)
+            return engine.match_batch(decoded)
         except EventError:
             if engine.attributes() == decoder.names:
                 raise
 
 
 def _documents(engine: Engine, pieces: list[Piece], names: frozenset[str] | None) -> Decoded:
-    """XML documents are read also if nobody asks for them: what cannot be read is rejected."""
-    seen = None if names is None else names | {DOCUMENT[0]}
-    (decoded,) = document_batches(pieces, _SOURCE, engine.schema, engine.limits, len(pieces) + 1, seen)
+    """Decode XML documents, even if no subscription uses them, so that unreadable ones are rejected."""
+    used = None if names is None else names | {DOCUMENT[0]}
+    (decoded,) = document_batches(pieces, _SOURCE, engine.schema, engine.internals.limits, len(pieces) + 1, used)
     return decoded
 
 
 def _drop_expired(index: ServedIndex, outcomes: list[MatchOutcome]) -> None:
-    gone = index.expiry.due(microseconds())
-    if gone:
+    expired = index.expiry.due(microseconds())
+    if expired:
         for outcome in outcomes:
-            outcome.ids = [[id for id in ids if id not in gone] for ids in outcome.ids]
+            outcome.ids = [[id for id in ids if id not in expired] for ids in outcome.ids]
 
 
 def _publication(request: _Request, outcome: MatchOutcome) -> Publication:
@@ -296,7 +295,7 @@ def _publication(request: _Request, outcome: MatchOutcome) -> Publication:
     return Publication(events, request.key, answer, request.request_hash)
 
 
-def _without(publication: Publication, gone: frozenset[str]) -> Publication:
-    """A publication for everybody but those who have left since it was matched."""
-    events = [each._replace(matches=[id for id in each.matches if id not in gone]) for each in publication.events]
+def _without(publication: Publication, removed: frozenset[str]) -> Publication:
+    """A publication without matches of subscriptions that were removed since it was matched."""
+    events = [each._replace(matches=[id for id in each.matches if id not in removed]) for each in publication.events]
     return publication._replace(events=events)

@@ -1,4 +1,4 @@
-"""What the server counts, for Prometheus. No label names a subscription, an owner or an event."""
+"""Metrics for Prometheus. No label has the name of a subscription, an owner or an event."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ class Metrics:
         )
 
     def text(self, stored: Mapping[str, int] | None = None) -> bytes:
-        """All metrics as text, those of the store if its sizes are known."""
+        """All metrics as text. Those of the store are left out without its sizes, `stored`."""
         self._counts.stored = stored
         return generate_latest(self._registry)
 
 
 class _Counts(Collector):
-    """What the parts of a service count by themselves, read when somebody asks."""
+    """Metrics that are read from the parts of a service when they are collected."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self.stored: Mapping[str, int] | None = None
-        """The sizes of the store; None while it does not tell."""
+        """The sizes of the store; None while it does not answer."""
 
     def describe(self) -> list[Metric]:
         return []
@@ -64,7 +64,7 @@ class _Counts(Collector):
         yield GaugeMetricFamily("harken_change_sequence", "The last change that is matched with.", value=index.sequence)
         yield GaugeMetricFamily("harken_streams", "Open streams.", value=len(service.streams))
         webhooks = CounterMetricFamily("harken_webhooks", "Calls of webhooks, by outcome.", labels=["outcome"])
-        for outcome, count in service.delivering.counts.items():
+        for outcome, count in service.webhooks.counts.items():
             webhooks.add_metric([outcome], count)
         yield webhooks
         sizes = self.stored

@@ -1,4 +1,4 @@
-"""The shapes of requests, as the OpenAPI document describes them."""
+"""Models of the bodies of requests."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 def _printable(text: str) -> str:
     if not text.isprintable():
-        raise ValueError("it has characters that cannot be printed")
+        raise ValueError("the text has characters that cannot be printed")
     return text
 
 
-# A length has to be checked, so that half of a character, as "\ud800" in JSON, is refused: no answer could have it.
+# Checking the length also rejects lone surrogates, as "\ud800" in JSON, which no answer could contain.
 Seconds = Annotated[float, Field(gt=0, le=1e10, allow_inf_nan=False)]
 Id = Annotated[str, Field(min_length=1, max_length=200)]
 Owner = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_printable)]
@@ -28,7 +28,7 @@ class _Model(BaseModel):
 
 
 class WebhookModel(_Model):
-    """Where to send notifications, and what to sign them with. A secret is made where none is given."""
+    """Where to send notifications, and the secret to sign them with. Without one, the server makes a secret."""
 
     url: Annotated[str, Field(max_length=2_048, examples=["https://example.com/hooks/prices"])]
     secret: Annotated[
@@ -37,25 +37,25 @@ class WebhookModel(_Model):
 
 
 class ThrottleModel(_Model):
-    """At most `count` notifications in `seconds`; how many were suppressed is told with the next."""
+    """At most `count` notifications in `seconds`. The next notification says how many were suppressed."""
 
     count: Annotated[int, Field(ge=1, le=1_000_000)]
     seconds: Seconds
 
 
 class DeliveryModel(_Model):
-    """How to be notified. Without it, the subscriber asks for notifications or opens a stream."""
+    """How to be notified. Without it, the subscriber polls for notifications or opens a stream."""
 
     webhook: WebhookModel | None = None
     format: Literal["plain", "cloudevents"] = "plain"
     max_delay: Annotated[
-        float, Field(ge=0, le=86_400, description="Seconds that notifications may wait to travel together.")
+        float, Field(ge=0, le=86_400, description="Seconds that notifications may wait to be sent together.")
     ] = 0.0
     throttle: ThrottleModel | None = None
 
 
 class ChangeModel(_Model):
-    """What a subscription is from now on."""
+    """The new content of a subscription."""
 
     where: Annotated[Text, Field(examples=["category = 'Toy' AND price < 5"])]
     language: Annotated[str, Field(max_length=50, examples=["sql", "xpath"])] = "sql"
@@ -63,7 +63,7 @@ class ChangeModel(_Model):
     valid_for: Annotated[
         Seconds | None,
         Field(
-            description="Seconds. Without it a change keeps the validity; a new one has a day, or what the server says."
+            description="Seconds. By default, a change keeps the validity, and a new subscription gets the server's."
         ),
     ] = None
     delivery: DeliveryModel | None = None
@@ -81,7 +81,7 @@ class RenewModel(_Model):
 
 
 class RedeliverModel(_Model):
-    """Which notifications to send again: those named, the dead ones, or all after a cursor."""
+    """Which notifications to send again: by id, all dead letters, or all after a cursor."""
 
     notifications: list[str] | None = Field(default=None, max_length=10_000)
     dead: bool = False
@@ -94,7 +94,7 @@ class CheckModel(_Model):
 
 
 class ExplainModel(_Model):
-    """A subscription's id, which needs its ticket, or a text; and the event, XML as a string."""
+    """A subscription's id, which needs its ticket, or a text; and an event, XML as a string."""
 
     subscription: Id | None = None
     where: Text | None = None
@@ -103,19 +103,19 @@ class ExplainModel(_Model):
 
 
 class BacktestModel(CheckModel):
-    events: Annotated[int, Field(ge=1, le=100_000, description="How many of the newest events to look at.")] = 10_000
+    events: Annotated[int, Field(ge=1, le=100_000, description="How many of the newest events to match.")] = 10_000
     limit: Annotated[int, Field(ge=0, le=1_000, description="How many examples to show.")] = 20
 
 
 class DomainModel(BaseModel):
-    """A domain, by the keys of a schema file: type, values, order, children, low, high."""
+    """A domain, with the keys of a schema file: type, values, order, children, low, high."""
 
     model_config = ConfigDict(extra="allow")
     name: Name
     type: Name
 
     @model_validator(mode="after")
-    def refuse_half_characters(self) -> DomainModel:
+    def reject_lone_surrogates(self) -> DomainModel:
         json.dumps(self.model_extra, ensure_ascii=False).encode()  # raises a ValueError
         return self
 

@@ -1,4 +1,4 @@
-"""Errors as answers: application/problem+json with the place, the excerpt and the hint."""
+"""Answers for errors: application/problem+json with place, excerpt and hint."""
 
 from __future__ import annotations
 
@@ -76,15 +76,15 @@ _STATUS: tuple[tuple[type[HarkenError], int], ...] = (
 
 
 class InvalidRequestError(HarkenError):
-    """A request says something that cannot be."""
+    """A request has an invalid value or combination of values."""
 
 
 class MisdirectedError(HarkenError):
-    """A request is for a name that is not the server's."""
+    """The header `Host` of a request is not a name of the server."""
 
 
 def status_of(error: HarkenError) -> int:
-    """The status of the answer to an error."""
+    """The HTTP status of the answer for an error."""
     if isinstance(error, AccessError):
         return 403 if error.is_known else 401
     if isinstance(error, LimitError):
@@ -101,13 +101,13 @@ def problem_of(error: HarkenError, request_id: str | None = None) -> dict[str, A
     plain = error.to_dict()
     name, message = plain.pop("error"), plain.pop("message")
     plain.pop("source", None)
-    words = re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
-    head = {"type": f"urn:harken:{words}", "title": name, "status": status_of(error), "detail": message}
+    kebab_case = re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
+    head = {"type": f"urn:harken:{kebab_case}", "title": name, "status": status_of(error), "detail": message}
     return {**head, **plain, **({} if request_id is None else {"request_id": request_id})}
 
 
 def problem_response(error: HarkenError, request_id: str | None, **more: Any) -> JSONResponse:
-    """The answer to an error."""
+    """The answer for an error, with further fields."""
     content = problem_of(error, request_id) | more
     headers = {"Retry-After": str(RETRY_SECONDS)} if content["status"] in (429, 503) else {}
     if isinstance(error, ContentEncodingError):
@@ -125,13 +125,13 @@ async def on_harken_error(request: Request, error: Exception) -> JSONResponse:
 
 
 async def on_invalid(request: Request, error: Exception) -> JSONResponse:
-    """A request that does not have the shape that the API describes."""
+    """Answer a request that does not have the form that the API describes."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     if first["type"] == "json_invalid":
         return problem_response(DecodeError(f"the body is not JSON: {first['ctx']['error']}"), request_id_of(request))
-    if isinstance(error.body, bytes):  # FastAPI has not tried to read it
-        unread = ContentTypeError("the body is not read as what it is", hint="send it as application/json")
+    if isinstance(error.body, bytes):  # FastAPI did not parse the body
+        unread = ContentTypeError("the Content-Type of the body is not supported", hint="send application/json")
         return problem_response(unread, request_id_of(request))
     place = ".".join(str(each) for each in first["loc"] if each != "body")
     message = f"`{place}`: {first['msg']}" if place else str(first["msg"])
@@ -139,7 +139,7 @@ async def on_invalid(request: Request, error: Exception) -> JSONResponse:
 
 
 async def on_http_error(request: Request, error: Exception) -> JSONResponse:
-    """What the framework refuses: paths and methods that there are not, and bodies that it cannot read."""
+    """Answer errors of the framework: unknown paths and methods, and bodies that it cannot read."""
     assert isinstance(error, HTTPException)
     if isinstance(error.__cause__, HarkenError):  # raised while the body was read
         return problem_response(error.__cause__, request_id_of(request))
@@ -150,5 +150,5 @@ async def on_http_error(request: Request, error: Exception) -> JSONResponse:
 
 
 def request_id_of(request: Request) -> str | None:
-    found: str | None = request.scope.get("harken_request_id")
-    return found
+    request_id: str | None = request.scope.get("harken_request_id")
+    return request_id

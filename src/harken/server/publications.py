@@ -1,4 +1,4 @@
-"""Requests that publish: a body of some content type becomes pieces, one for each event, and what is wrong with it."""
+"""Requests that publish: divide the body into pieces, one for each event, by its content type."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from harken.server.cloudevents import BATCHED, STRUCTURED, binary_envelope, is_b
 from harken.store.stored import CLOUDEVENT, JSON, XML
 
 JSON_TYPES = ("application/json", "text/json", "application/x-www-form-urlencoded", "")
-"""What is read as JSON: also what `curl -d` says unless it is told otherwise, and nothing at all."""
+"""Content types that are read as JSON: also the default of `curl -d`, and none at all."""
 LINE_TYPES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
 XML_TYPES = ("application/xml", "text/xml")
 PUBLISHED_TYPES = (JSON_TYPES[0], LINE_TYPES[0], XML_TYPES[0], STRUCTURED, BATCHED)
 
 
 class ContentTypeError(HarkenError):
-    """A request has a content type that cannot be read."""
+    """A request has an unsupported content type."""
 
 
 class IdempotencyKeyError(HarkenError):
-    """An idempotency key came before, with a request that says something else."""
+    """An earlier request had the same idempotency key and other content."""
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class Incoming:
     kind: str
     pieces: list[Piece]
     keys: list[bytes | None] = field(default_factory=list)
-    """For CloudEvents what makes each the same as another; empty for others."""
+    """For CloudEvents, the key by which duplicates of each are recognised; empty for other events."""
 
 
 def main_type(content_type: str) -> str:
@@ -50,9 +50,10 @@ def main_type(content_type: str) -> str:
 
 
 def incoming(headers: Mapping[str, str], body: bytes, limits: Limits, most: int, publisher: str | None) -> Incoming:
-    """The events of a request. CloudEvents of two publishers are never the same, whatever they call themselves.
+    """The events of a request. CloudEvents of two publishers are never duplicates of each other.
 
-    Raises ContentTypeError, DecodeError if the body as a whole cannot be read, and LimitError if there are too many.
+    Raises ContentTypeError, DecodeError if the body as a whole cannot be read, and LimitError if it has more than
+    `most` events.
     """
     if is_binary(headers):
         return _cloudevents([_one(binary_envelope(headers, body), limits)], limits, publisher)
@@ -73,7 +74,7 @@ def incoming(headers: Mapping[str, str], body: bytes, limits: Limits, most: int,
             raise DecodeError("the body is empty", hint="send a JSON object, or one a line as application/x-ndjson")
         return Incoming(JSON, [_one(body.removeprefix(BOM), limits)])
     hint = f"send {', '.join(PUBLISHED_TYPES)}, or a CloudEvent in binary mode"
-    raise ContentTypeError(f"events do not come as `{kind:.60}`", hint=hint)
+    raise ContentTypeError(f"events cannot be sent as `{kind:.60}`", hint=hint)
 
 
 def _one(data: bytes, limits: Limits) -> Piece:
@@ -85,17 +86,17 @@ def _array(body: bytes, limits: Limits) -> Iterator[Piece]:
 
 
 def _counted(pieces: Iterator[Piece], most: int) -> list[Piece]:
-    """The pieces, of which no more are cut than may be."""
-    found = list(islice(pieces, most + 1))
-    if len(found) > most:
+    """The pieces as a list. Raises LimitError if there are more than `most`."""
+    counted = list(islice(pieces, most + 1))
+    if len(counted) > most:
         message = f"the request has more than {most:,} events"
         raise LimitError(message, limit="max_batch_events", hint="send fewer at once")
-    return found
+    return counted
 
 
 def _cloudevents(pieces: list[Piece], limits: Limits, publisher: str | None) -> Incoming:
-    """CloudEvents, each with what makes it the same as another: its publisher, source and id."""
-    whose = ("cloudevent",) if publisher is None else ("cloudevent", publisher)
+    """CloudEvents, each with a key of its publisher, source and id, by which duplicates are recognised."""
+    scope = ("cloudevent",) if publisher is None else ("cloudevent", publisher)
     keys: list[bytes | None] = []
     checked: list[Piece] = []
     for piece in pieces:
@@ -105,7 +106,7 @@ def _cloudevents(pieces: list[Piece], limits: Limits, publisher: str | None) -> 
             try:
                 envelope = decode_object(piece.data, limits)
                 refuse_incomplete(envelope)
-                key = request_key(*whose, envelope["source"], envelope["id"])
+                key = request_key(*scope, envelope["source"], envelope["id"])
             except HarkenError as error:
                 fault = error
         keys.append(key)
@@ -114,12 +115,12 @@ def _cloudevents(pieces: list[Piece], limits: Limits, publisher: str | None) -> 
 
 
 def request_key(*parts: str) -> bytes:
-    """What makes a request or an event the same as another."""
+    """A key for a request or an event, as a hash of its parts. Repetitions have the same key."""
     return hashlib.sha256(json.dumps(parts).encode()).digest()
 
 
 def request_hash(headers: Mapping[str, str], body: bytes) -> bytes:
-    """What tells a request from another: a hash of its body, its content type, and a CloudEvent's attributes."""
+    """A hash of a request's content: its body, its content type, and a CloudEvent's attributes."""
     attributes = sorted((name.lower(), value) for name, value in headers.items() if name.lower().startswith("ce-"))
     head = json.dumps([main_type(headers.get("content-type", "")), attributes]).encode()
     hashed = hashlib.sha256(hashlib.sha256(head).digest())
@@ -128,7 +129,7 @@ def request_hash(headers: Mapping[str, str], body: bytes) -> bytes:
 
 
 def one_line(piece: Piece, kind: str) -> bytes:
-    """An event as the journal keeps it: JSON on one line, so that it can be sent on a stream."""
+    """An event as the journal has it: JSON on one line, so that streams can send it; XML unchanged."""
     data = piece.data if kind == XML else piece.data.strip()
     if kind != XML and (b"\n" in data or b"\r" in data):  # in valid JSON these stand between tokens only
         data = data.replace(b"\n", b" ").replace(b"\r", b" ")
@@ -136,7 +137,7 @@ def one_line(piece: Piece, kind: str) -> bytes:
 
 
 def rejection(position: int, error: HarkenError) -> dict[str, Any]:
-    """What a publisher is told of an event that was rejected."""
+    """A rejected event in the answer to its publisher."""
     plain = error.to_dict()
     plain.pop("source", None)
     return {"position": position, **plain}

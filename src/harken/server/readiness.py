@@ -1,4 +1,4 @@
-"""Whether the store takes changes. It is written to when somebody asks, once a second at most."""
+"""Whether the store accepts changes, tested by a write when a client asks, at most once a second."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from harken.errors import HarkenError
 from harken.server.committing import Committer
 
 _FRESH_SECONDS = 1.0
-"""How long an answer of the store is good."""
+"""How long the result of a probe is used."""
 _ANSWER_SECONDS = 0.5
-"""How long to wait for one: those who ask whether a server is ready wait a second themselves."""
+"""How long to wait for a probe. Clients that check whether a server is ready often wait a second only."""
 _PATIENCE_SECONDS = 5.0
-"""How long the store may be busy with something else before it counts as away."""
+"""How long a probe may take before the store counts as unavailable."""
 _PROBE_BYTES = 65_536
-"""What is written once a change did not fit: where there is no room for it there is none for a batch of events."""
+"""Size of a probe after a write failed: if the disk is full, a few bytes may fit although a batch does not."""
 
 
 class Readiness:
-    """What the last write of a few bytes said of the store."""
+    """The result of the last probe, which writes a few bytes to the store."""
 
     def __init__(self, committer: Committer) -> None:
         self._committer = committer
         self._probe: asyncio.Task[None] | None = None
         self._began = self._ended = float("-inf")
         self._failures = 0
-        """How often the store was unavailable before the last probe of all bytes that succeeded."""
+        """The committer's count of failures at the last probe that succeeded."""
         self.problem: str | None = None
-        """Why the store took nothing the last time; None if it did."""
+        """Why the last probe failed; None if it succeeded."""
 
     async def check(self) -> str | None:
-        """Why the store takes nothing now; None if it does."""
+        """Why the store does not accept changes now; None if it does."""
         has_failed = self.problem is None and self._committer.failures != self._failures
         if self._probe is None and (has_failed or time.monotonic() - self._ended > _FRESH_SECONDS):
             self._began = time.monotonic()

@@ -1,4 +1,4 @@
-"""Threads for what only reads: questions to the store, and texts that are understood."""
+"""Threads for work that changes nothing: queries to the store, and checks of texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 
 class Readers:
-    """A few threads. What takes long does not belong here: others wait for it."""
+    """A few threads for short work. Long work does not belong here: it would block other requests."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(_THREADS, "harken-read")
@@ -21,7 +21,7 @@ class Readers:
     async def run(
         self, work: Callable[Arguments, Result], *values: Arguments.args, **named: Arguments.kwargs
     ) -> Result:
-        """What a function returns, called in one of the threads."""
+        """Call a function in one of the threads, and return its result."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._pool, lambda: work(*values, **named))
 

@@ -1,4 +1,4 @@
-"""The engine of a server: opened from its snapshot, kept in step with the change log, and saved now and then."""
+"""The engine of a server: loaded from its snapshot, updated from the change log, and saved from time to time."""
 
 from __future__ import annotations
 
@@ -23,25 +23,27 @@ from harken.store.stored import RENEWED, SCHEMA
 
 log = logging.getLogger(__name__)
 _AT_ONCE = 50_000
-_QUIET = 20
-"""Save at most so often that a twentieth of the time goes into it."""
+_SAVE_SHARE = 20
+"""Saving takes at most 1/_SAVE_SHARE of the time."""
 
 
 class ServedIndex:
-    """Subscriptions as the matcher finds them. Only the committing thread changes it, once it is open."""
+    """The engine with the subscriptions of a store. Once it is open, only the committing thread changes it."""
 
-    def __init__(self, store: Store, settings: ServerSettings, left: Callable[[str], None] = lambda id: None) -> None:
-        """`left` is told, in the committing thread, of subscriptions that are gone."""
+    def __init__(
+        self, store: Store, settings: ServerSettings, removed: Callable[[str], None] = lambda id: None
+    ) -> None:
+        """`removed` is called in the committing thread with the id of each removed subscription."""
         self._store = store
-        self._left = left
+        self._removed = removed
         self._settings = settings
         self._snapshot = SavedSnapshot(store, settings)
         self.engine = Engine(operators=settings.operators)
         self.deliveries: dict[str, StoredDelivery] = {}
-        """The subscriptions that want more than to be asked."""
+        """The deliveries that are not the default, by subscription."""
         self.expiry = Expiry(store)
         self._saved_sequence = 0
-        """The last change that was saved: what has none need not be."""
+        """The last change in the snapshot; 0 without one."""
         self._saved_at = 0.0
         self._save_seconds = 0.0
         self._saving = threading.Lock()
@@ -50,7 +52,7 @@ class ServedIndex:
     # Opening
 
     def open(self) -> None:
-        """Load the snapshot, or begin anew, and make the changes since."""
+        """Load the snapshot, or build the index from the store, and apply the changes since."""
         engine = self._snapshot.load()
         if engine is None:
             self._build()
@@ -62,26 +64,26 @@ class ServedIndex:
         self.expiry.look_ahead(time.time_ns() // 1_000)
 
     def _build(self) -> None:
-        """Take all subscriptions from the store. Until that is done, others see the engine as it was."""
+        """Build a new engine from all subscriptions of the store, and replace the old one once it is complete."""
         schema = self._store.schema()
         engine = self._empty(None if schema is None else parse_schema(schema[1]))
-        with self._store.everything() as (sequence, subscriptions):
+        with self._store.all_subscriptions() as (sequence, subscriptions):
             waiting: list[StoredSubscription] = []
             for each in subscriptions:
                 waiting.append(each)
                 if len(waiting) == _AT_ONCE:
-                    self._take(engine, waiting)
+                    self._add(engine, waiting)
                     waiting = []
-            self._take(engine, waiting)
-        _take_sequence(engine, sequence)
+            self._add(engine, waiting)
+        _set_sequence(engine, sequence)
         self.engine = engine
 
-    def _take(self, engine: Engine, subscriptions: Sequence[StoredSubscription]) -> None:
+    def _add(self, engine: Engine, subscriptions: Sequence[StoredSubscription]) -> None:
         report = engine.subscribe_many([each.record() for each in subscriptions])
-        self._tell(report.faults)
+        self._log_faults(report.faults)
 
-    def _tell(self, faults: Sequence[Fault]) -> None:
-        """Log what the index does not have. It is tried again at the next start: the index is not saved without it."""
+    def _log_faults(self, faults: Sequence[Fault]) -> None:
+        """Log subscriptions that cannot be indexed. The index is not saved without them, so the next start retries."""
         self._has_faults = self._has_faults or bool(faults)
         for fault in faults:
             log.error("the subscription %r cannot be indexed: %s", fault.id, fault.error)
@@ -93,97 +95,98 @@ class ServedIndex:
 
     @property
     def sequence(self) -> int:
-        """The last change that the engine knows."""
+        """The last change that the engine has."""
         return self.engine.sequence or 0
 
     def apply(self, changes: Sequence[StoredChange], checked: Mapping[str, Checked] | None = None) -> list[Fault]:
-        """Make changes that were just logged by this process, and those of others in between."""
+        """Apply changes that this process has just logged, and those of other processes before them."""
         if not changes or changes[0].sequence != self.sequence + 1:
             return self.follow(checked)
-        return self._make(changes, checked)
+        return self._apply(changes, checked)
 
     def follow(self, checked: Mapping[str, Checked] | None = None) -> list[Fault]:
-        """Make all changes of the log that are new."""
+        """Apply all new changes of the log."""
         faults: list[Fault] = []
         while True:
             changes = self._store.changes(self.sequence)
             if changes is None:
-                log.warning("the log does not reach back to change %s: the index is built anew", self.sequence)
+                log.warning("the log does not reach back to change %s: the index is rebuilt", self.sequence)
                 self._build()
                 self.deliveries = self._store.deliveries()
                 continue
             if not changes:
                 return faults
-            faults += self._make(changes, checked)
+            faults += self._apply(changes, checked)
 
-    def _make(self, changes: Sequence[StoredChange], checked: Mapping[str, Checked] | None) -> list[Fault]:
+    def _apply(self, changes: Sequence[StoredChange], checked: Mapping[str, Checked] | None) -> list[Fault]:
         if any(each.kind == SCHEMA for each in changes):
-            self._take_schema()
+            self._update_schema()
         for each in changes:
             if each.kind == SCHEMA:
                 continue
-            known = each.subscription
-            if known is None:
+            subscription = each.subscription
+            if subscription is None:
                 self.expiry.forget(each.id)
                 self.deliveries.pop(each.id, None)
-                self._left(each.id)
+                self._removed(each.id)
                 continue
-            self.expiry.note(known)
+            self.expiry.note(subscription)
             if each.kind == RENEWED:
-                continue  # what else it says may be older than a change that came before it
-            if known.delivery.is_default:
+                continue  # its other fields may be older than those of an earlier change
+            if subscription.delivery.is_default:
                 self.deliveries.pop(each.id, None)
             else:
-                self.deliveries[each.id] = known.delivery
-        made = [
+                self.deliveries[each.id] = subscription.delivery
+        engine_changes = [
             Change(each.sequence, each.id, None if each.subscription is None else each.subscription.record())
             for each in changes
             if each.kind not in (SCHEMA, RENEWED)
         ]
         last = changes[-1].sequence
-        if not made or made[-1].sequence < last:
-            made.append(Change(last, "", None))  # nobody has this id: it only says how far the log is known
-        report = self.engine.apply(made, checked)
-        self._tell([each for each in report.faults if not checked or each.id not in checked])  # those are taken back
+        if not engine_changes or engine_changes[-1].sequence < last:
+            engine_changes.append(Change(last, "", None))  # no subscription has this id: it only sets the sequence
+        report = self.engine.apply(engine_changes, checked)
+        # The caller removes its own new subscriptions again if they have faults.
+        self._log_faults([each for each in report.faults if not checked or each.id not in checked])
         return report.faults
 
     # The schema
 
     def extended(self, extension: Extension) -> Schema:
-        """The schema with an extension, which is not in force yet. Raises SchemaError; ExtensionError on a conflict."""
-        known = self.engine.schema
-        if known is None:
+        """The schema with an extension, without applying it. Raises SchemaError, and ExtensionError on a conflict."""
+        current = self.engine.schema
+        if current is None:
             if len(self.engine):
                 hint = "start the server on a new store with --schema FILE"
-                raise ExtensionError("this server has subscriptions and no schema, so that none can begin", hint=hint)
-            known = Schema()
-        return known.extend(extension)
+                raise ExtensionError("this server has subscriptions but no schema: it is too late for one", hint=hint)
+            current = Schema()
+        return current.extend(extension)
 
-    def _take_schema(self) -> None:
-        """Go by the latest version of the schema."""
+    def _update_schema(self) -> None:
+        """Apply the latest version of the schema."""
         stored = self._store.schema()
         assert stored is not None, "a version was logged"
-        schema, known = parse_schema(stored[1]), self.engine.schema
-        if known is None:
+        latest, current = parse_schema(stored[1]), self.engine.schema
+        if current is None:
             sequence = self.sequence
-            engine = self._empty(schema)
-            self._tell(engine.subscribe_many([each.record() for each in self.engine]).faults)
-            _take_sequence(engine, sequence)
+            engine = self._empty(latest)
+            self._log_faults(engine.subscribe_many([each.record() for each in self.engine]).faults)
+            _set_sequence(engine, sequence)
             self.engine = engine
-        elif schema.version > known.version:
-            self.engine.extend_schema(*extensions_between(known, schema))
+        elif latest.version > current.version:
+            self.engine.extend_schema(*extensions_between(current, latest))
 
     # Saving
 
     def save_if_due(self) -> None:
-        """Save the index if many changes were made since, and it was not saved a moment ago."""
-        behind = self.sequence - self._saved_sequence
-        rested = time.monotonic() - self._saved_at > _QUIET * self._save_seconds
-        if behind >= self._settings.snapshot_changes and rested:
+        """Save the index after `snapshot_changes` changes, unless that would take too large a share of the time."""
+        unsaved = self.sequence - self._saved_sequence
+        has_time = time.monotonic() - self._saved_at > _SAVE_SHARE * self._save_seconds
+        if unsaved >= self._settings.snapshot_changes and has_time:
             self.save()
 
     def save(self) -> None:
-        """Save the index, if anything changed. A failure is logged: the store has everything."""
+        """Save the index, if it has unsaved changes. A failure is only logged: the store has all subscriptions."""
         with self._saving:
             sequence = self.sequence
             if sequence == self._saved_sequence or self._has_faults:
@@ -198,7 +201,7 @@ class ServedIndex:
             self._save_seconds = self._saved_at - began
 
 
-def _take_sequence(engine: Engine, sequence: int) -> None:
-    """Have the engine know that it has all changes up to this one."""
+def _set_sequence(engine: Engine, sequence: int) -> None:
+    """Record in the engine that it has all changes up to this one."""
     if sequence:
         engine.apply([Change(sequence, "", None)])

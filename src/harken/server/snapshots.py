@@ -1,4 +1,4 @@
-"""The saved index of a server: used at the next start if it is whole and of the store's own past."""
+"""The saved index of a server, which the next start loads if it is complete and matches the store's change log."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ log = logging.getLogger(__name__)
 
 
 class SavedSnapshot:
-    """A folder with a version of the index, and beside it a mark: which version it is, and of which change of the log.
+    """A folder with a version of the index, and beside it a mark file with the version, its store and its last change.
 
-    A store may be replaced by a backup, and then get other changes under the same numbers.
+    The mark also has the process that made the change: a store that was restored from a backup may get other changes
+    with the same numbers.
     """
 
     def __init__(self, store: Store, settings: ServerSettings) -> None:
@@ -34,7 +35,7 @@ class SavedSnapshot:
         self._mark = self._folder.with_name(f"{self._folder.name}.json")
 
     def load(self) -> Engine | None:
-        """The index as it was saved; None if there is none that can be used."""
+        """Load the saved index; None if there is none that can be used."""
         if not self._folder.is_dir():
             return None
         began = time.perf_counter()
@@ -42,29 +43,29 @@ class SavedSnapshot:
             engine = Engine.load(self._folder, operators=self._operators)
             is_ours = self._is_ours(engine)
         except (HarkenError, OSError, ValueError, LookupError, TypeError) as error:
-            log.warning("the snapshot in %s is left aside: %s", self._folder, error)
+            log.warning("the snapshot in %s cannot be used: %s", self._folder, error)
             return None
         if not is_ours:
-            log.warning("the snapshot in %s is not of this store, or too old: the index is built anew", self._folder)
+            log.warning("the snapshot in %s is not of this store, or too old: the index is rebuilt", self._folder)
             self._discard()
             return None
         log.info("%s subscriptions loaded in %.2f s", f"{len(engine):,}", time.perf_counter() - began)
         return engine
 
     def save(self, engine: Engine, sequence: int) -> None:
-        """Save an index that has all changes up to one. Raises HarkenError and OSError."""
+        """Save an index that has all changes up to `sequence`. Raises HarkenError and OSError."""
         self._folder.parent.mkdir(parents=True, exist_ok=True)
         if engine.version is None:
             self._discard()
         origin = self._store.origin_of(sequence)
         version = engine.save(self._folder)
-        # If the process ends in between, the version has no mark, and is not used.
+        # If the process ends before this, the version has no mark and is not used.
         mark = {"store": self._store.name, "version": version, "sequence": sequence, "origin": origin}
         with replacing(self._mark) as stream:
             stream.write(json.dumps(mark).encode())
 
     def _is_ours(self, engine: Engine) -> bool:
-        """Whether the log goes on from where the index is, and has not become another one before that."""
+        """Whether the store's log has the last change of the index, made by the same process, and all later changes."""
         mark: dict[str, Any] = json.loads(self._mark.read_bytes())
         return (
             mark["store"] == self._store.name
@@ -76,7 +77,7 @@ class SavedSnapshot:
         )
 
     def _discard(self) -> None:
-        """Remove what was saved. A log that is behind it now could overtake it."""
+        """Remove the snapshot. If kept, a restored log could reach its sequence number later with other changes."""
         with suppress(OSError):
             self._mark.unlink()
         if self._folder.exists():
@@ -84,7 +85,7 @@ class SavedSnapshot:
 
 
 def _folder(store: Store, settings: ServerSettings) -> Path:
-    """A folder that belongs to this store and no other."""
+    """The folder for snapshots of this store."""
     if settings.snapshot is not None:
         root = Path(settings.snapshot)
     elif store.is_shared:

@@ -1,7 +1,7 @@
-"""Open streams: each is handed new notifications of its subscriptions, or told to read them from the store.
+"""Open streams: each is handed new notifications of its subscriptions, or reads them from the store.
 
-A stream that does not keep up holds a bounded number of them; then it forgets them and reads from the store. Whatever
-goes on is admitted first, so that it is counted, and ends when an API key that it was opened with is removed.
+A stream buffers a limited number of notifications for a slow reader; beyond that, it drops them and reads the store.
+Every long-lived answer is admitted first, so that it is counted, and ends when one of its API keys is removed.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from harken.store import Notified
 
 _MOST_HELD = 256
 MOST_HELD_BYTES = 1 << 18
-"""Bytes of events that one stream keeps from its reader, about: a reader may be slow, and there may be thousands."""
+"""Bytes of events that one stream buffers, about. There may be thousands of slow readers."""
 
 
 class Stream:
-    """One reader. It lives in the event loop."""
+    """The position and the buffer of one reader. Belongs to the event loop."""
 
     def __init__(self, subscriptions: Mapping[str, int], after: int) -> None:
         self.subscriptions = dict(subscriptions)
-        """The ids, and from which notification on each belongs to its reader."""
+        """The ids, each with the last notification before the reader's subscription: earlier ones are not its own."""
         self.position = after
-        """The last notification that it has."""
+        """The last notification that the reader has."""
         self.is_behind = True
-        """Whether there may be some in the store that it has not been handed."""
+        """Whether the store may have notifications that were not handed to the stream."""
         self.held: deque[Notified] = deque()
         self._held_bytes = 0
         self._wake = asyncio.Event()
 
     def hand(self, notified: Notified) -> None:
-        """Give it a notification that was just written."""
+        """Buffer a notification that was just written."""
         if not self.is_behind:
             self._held_bytes += size_of(notified)
             if len(self.held) < _MOST_HELD and (not self.held or self._held_bytes <= MOST_HELD_BYTES):
@@ -44,20 +44,20 @@ class Stream:
         self._wake.set()
 
     def take(self) -> list[Notified]:
-        """What it was handed since."""
-        found = list(self.held)
+        """Empty the buffer, and return its notifications."""
+        notifications = list(self.held)
         self.held.clear()
         self._held_bytes = 0
-        return found
+        return notifications
 
     def fall_behind(self) -> None:
-        """Have it read from the store."""
+        """Drop the buffer, so that the reader continues from the store."""
         self.take()
         self.is_behind = True
         self._wake.set()
 
     async def wait(self, seconds: float) -> bool:
-        """Wait until there may be something new. Returns whether there may be."""
+        """Wait for new notifications. Returns False if none came within the time."""
         return await woken(self._wake, seconds)
 
 
@@ -67,13 +67,13 @@ def size_of(notified: Notified) -> int:
 
 
 class Admission:
-    """An answer that goes on, until it is closed."""
+    """A long-lived answer that was admitted, until it is closed."""
 
     def __init__(self, keys: frozenset[str], on_close: Callable[[Admission], None]) -> None:
         self.keys = keys
-        """The ids of the API keys that it was opened with."""
+        """The ids of the API keys that opened the answer."""
         self.is_revoked = False
-        """Whether one of them was removed since."""
+        """Whether one of these keys was removed."""
         self.on_revoked: Callable[[], None] = lambda: None
         self._on_close = on_close
 
@@ -86,7 +86,7 @@ class Admission:
 
 
 class Streams:
-    """All streams of this process, by the subscriptions that they listen to. It lives in the event loop."""
+    """All streams of this process, by subscription. Belongs to the event loop."""
 
     def __init__(self) -> None:
         self._by_subscription: dict[str, set[Stream]] = {}
@@ -95,7 +95,7 @@ class Streams:
         self._admissions: set[Admission] = set()
 
     def admit(self, caller: str, most: int, most_per_caller: int, keys: frozenset[str] = frozenset()) -> Admission:
-        """Count an answer that goes on, opened with these API keys. Raises LimitError if there are too many."""
+        """Admit a long-lived answer, which is bound to these API keys. Raises LimitError if there are too many."""
         if self._admitted.total() >= most:
             raise LimitError("too many streams are open", limit="max_streams")
         if self._admitted[caller] >= most_per_caller:
@@ -113,11 +113,11 @@ class Streams:
 
     @property
     def keys(self) -> set[str]:
-        """The ids of the API keys that something is open with."""
+        """The ids of the API keys of all admitted answers."""
         return {key for each in self._admissions for key in each.keys}
 
     def revoke(self, keys: Collection[str]) -> None:
-        """End what is open with one of these API keys: they were removed."""
+        """End the answers that are bound to one of these API keys, which were removed."""
         for each in list(self._admissions):
             if not each.keys.isdisjoint(keys):
                 each.revoke()
@@ -126,7 +126,7 @@ class Streams:
         return len(self._all)
 
     def is_listened(self, id: str) -> bool:
-        """Whether somebody listens to a subscription. Other threads may ask."""
+        """Whether a stream listens to a subscription. Other threads may call this."""
         return id in self._by_subscription
 
     def open(self, stream: Stream) -> None:
@@ -140,19 +140,19 @@ class Streams:
             self._leave(id, stream)
 
     def end(self, id: str) -> None:
-        """A subscription is gone: nobody listens to it any more."""
+        """Take a removed subscription off all streams."""
         for stream in self._by_subscription.pop(id, set()):
             stream.subscriptions.pop(id, None)
             stream.fall_behind()
 
     def hand(self, notified: Sequence[Notified]) -> None:
-        """Give notifications, in their order, to whoever listens."""
+        """Hand notifications, in their order, to the streams that listen to their subscriptions."""
         for each in notified:
             for stream in self._by_subscription.get(each.subscription, ()):
                 stream.hand(each)
 
     def fall_behind(self, ids: Iterable[str]) -> None:
-        """Have whoever listens to one of these read from the store."""
+        """Make the streams that listen to one of these subscriptions read from the store."""
         for id in ids:
             for stream in self._by_subscription.get(id, ()):
                 stream.fall_behind()

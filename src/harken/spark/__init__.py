@@ -1,4 +1,4 @@
-"""Harken inside Spark. Nothing here imports pyspark until it is used.
+"""Harken inside Spark. Functions are imported at first use, so that importing this module needs no pyspark.
 
 from harken.spark import match
 match(events, subscriptions)          # DataFrames in, a DataFrame of (event_id, subscription_id) out
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harken.spark.profiling import Profile, profile
     from harken.spark.validation import Validated, check, validate
 
-_HOMES = {
+_MODULES = {
     "Backtest": "backtesting",
     "Index": "index_versions",
     "IndexVersion": "index_versions",
@@ -34,7 +34,7 @@ _HOMES = {
 }
 
 _ON_DATAFRAMES = {"backtest", "check", "match", "profile", "validate"}
-"""The functions that nobody can call without Spark."""
+"""The functions that need pyspark."""
 
 __all__ = [
     "Backtest",
@@ -52,19 +52,16 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
+    module = _MODULES.get(name)
+    if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in _ON_DATAFRAMES:
         require_extra("spark")
-    return getattr(import_module(f"{__name__}.{home}"), name)
+    return getattr(import_module(f"{__name__}.{module}"), name)
 
 
 def __dir__() -> list[str]:
-    """With the names that are imported when they are used, but for those that would raise MissingExtraError.
-
-    `help` and `inspect` get every name that is listed.
-    """
+    """All public names, without those that would raise MissingExtraError: `help` and `inspect` get each listed name."""
     listed = set(__all__)
     try:
         require_extra("spark")

@@ -1,7 +1,7 @@
-"""`backtest`: what subscriptions would have sent over a history of events.
+"""`backtest`: the matches that subscriptions would have had in a history of events.
 
-Events are matched once. Each task counts matches by subscription and period and keeps a few examples; these are cached,
-and every answer comes from them.
+Events are matched once. Each task counts matches by subscription and period, and keeps a few examples. All results of a
+backtest come from these counts and examples, which Spark caches.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 Period = Literal["minute", "hour", "day", "week", "month"]
 PERIODS: tuple[str, ...] = get_args(Period)
 ONE = "subscription"
-"""The id of a subscription that is given by its text alone."""
+"""The id of a subscription that is passed as a text."""
 
 _MOST_SHOWN = 10
 _WIDEST = 100
 _readers: set[Reader] = set()
-"""Those of backtests that are not closed. A DataFrame of theirs may be in use though the backtest itself is gone."""
+"""The readers of backtests that are not closed: their DataFrames may be in use after the backtest is deleted."""
 
 
 class Backtest:
-    """What subscriptions would have sent over a history. Close it, or use it in a `with`, to free what is cached,
-    and the version of the index.
+    """The matches that subscriptions would have had in a history of events.
 
-    The first question matches the events; later ones use the cache.
+    The first use of a result matches the events; later uses read the cache. Close a backtest, or use it in a `with`, to
+    free the cache and the version of the index.
     """
 
     def __init__(
@@ -59,9 +59,9 @@ class Backtest:
         reader: Reader,
     ) -> None:
         self.matches = matches
-        """Every match, with the columns of its event. It is not cached: using it matches again."""
+        """Every match, with the columns of its event. Not cached: each use matches the events again."""
         self.by = by
-        """The period of `rate`; None if the time of events is not known."""
+        """The period of `rate`; None if no `event_time` was passed."""
         self._tallies = tallies.persist()
         self._columns = columns
         self._ids = ids
@@ -71,44 +71,44 @@ class Backtest:
 
     @cached_property
     def counts(self) -> DataFrame:
-        """How many events each subscription matched (`subscription_id`, `matches`), the most first, 0 included."""
+        """The matches of each subscription (`subscription_id`, `matches`), the most first, zeros included."""
         import pyarrow
         from pyspark.sql.functions import coalesce, desc, lit, sum
 
-        found = self._counted.groupBy(SUBSCRIPTION).agg(sum(MATCHES).alias(MATCHES))
+        summed = self._counted.groupBy(SUBSCRIPTION).agg(sum(MATCHES).alias(MATCHES))
         every = pyarrow.table({SUBSCRIPTION: pyarrow.array(self._ids, pyarrow.string())})
-        counts = from_arrow(self._tallies.sparkSession, every).join(found, SUBSCRIPTION, "left")
+        counts = from_arrow(self._tallies.sparkSession, every).join(summed, SUBSCRIPTION, "left")
         return counts.select(SUBSCRIPTION, coalesce(MATCHES, lit(0)).alias(MATCHES)).orderBy(
             desc(MATCHES), SUBSCRIPTION
         )
 
     @cached_property
     def rate(self) -> DataFrame:
-        """Matches of each subscription in each period that has any (`subscription_id`, `day`, `matches`), in order.
+        """The matches of each subscription by period (`subscription_id`, `day`, `matches`), in order, without zeros.
 
-        The column is named after the period. Raises HarkenError if the time of events is not known.
+        The column of the period has its name. Raises HarkenError if no `event_time` was passed.
         """
         from pyspark.sql.functions import sum
 
         if self.by is None:
             raise HarkenError("a rate needs the time of events", hint="backtest(…, event_time=…) names their column")
-        found = self._counted.groupBy(SUBSCRIPTION, column(PERIOD).alias(self.by)).agg(sum(MATCHES).alias(MATCHES))
-        return found.orderBy(SUBSCRIPTION, self.by)
+        rates = self._counted.groupBy(SUBSCRIPTION, column(PERIOD).alias(self.by)).agg(sum(MATCHES).alias(MATCHES))
+        return rates.orderBy(SUBSCRIPTION, self.by)
 
     @cached_property
     def examples(self) -> DataFrame:
-        """Some events that each subscription matched, the last ones where their time is known, with all columns."""
+        """Some events that each subscription matched, with all columns: the latest ones if events have a time."""
         from pyspark.sql import Window
         from pyspark.sql.functions import desc_nulls_last, row_number
 
         rank = row_number().over(Window.partitionBy(SUBSCRIPTION).orderBy(desc_nulls_last(WHEN)))
-        found = self._tallies.where(column(EVENT).isNotNull()).withColumn("rank", rank)
+        ranked = self._tallies.where(column(EVENT).isNotNull()).withColumn("rank", rank)
         fields = [column(EVENT).getField(name).alias(name) for name in self._columns]
-        chosen = found.where(column("rank") <= self._examples).orderBy(SUBSCRIPTION, "rank")
+        chosen = ranked.where(column("rank") <= self._examples).orderBy(SUBSCRIPTION, "rank")
         return chosen.select(SUBSCRIPTION, *fields)
 
     def summary(self) -> BacktestSummary:
-        """The busiest subscriptions, with when they are busy and an example each, to print."""
+        """The subscriptions with the most matches, each with its busiest period and an example, to print."""
         from pyspark.sql.functions import count, count_if, sum
 
         (totals,) = self.counts.agg(count("*"), sum(MATCHES), count_if(column(MATCHES) == 0)).collect()
@@ -127,7 +127,7 @@ class Backtest:
         return BacktestSummary(totals[0], totals[1] or 0, totals[2], tuple(lines), self.by)
 
     def close(self) -> None:
-        """Free what is cached. Later questions match again, if the index still has its version."""
+        """Free the cache. Later uses match the events again, if the index still has its version."""
         self._tallies.unpersist()
         self._reader.close()
         _readers.discard(self._reader)
@@ -139,7 +139,7 @@ class Backtest:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Backtest of {len(self._ids):,} subscriptions; ask for its counts, rate, examples or summary()>"
+        return f"<Backtest of {len(self._ids):,} subscriptions, with counts, rate, examples and summary()>"
 
     @property
     def _counted(self) -> DataFrame:
@@ -155,7 +155,7 @@ class BacktestLine:
     periods: list[tuple[str, int]]
     """(period, matches), in order; empty if events have no time."""
     examples: list[dict[str, str]]
-    """Events as texts, without nulls."""
+    """Events with their values as texts, without nulls."""
 
     def cells(self, by: str | None) -> tuple[str, ...]:
         """The subscription as a row of the printed table."""
@@ -170,14 +170,14 @@ class BacktestLine:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BacktestSummary:
-    """A backtest in short: print it, or look at its numbers."""
+    """A short summary of a backtest: print it, or read its attributes."""
 
     subscriptions: int
     matches: int
     silent: int
-    """Subscriptions that matched nothing."""
+    """Subscriptions without a match."""
     lines: tuple[BacktestLine, ...]
-    """Those with the most matches."""
+    """The subscriptions with the most matches."""
     by: str | None
 
     def __str__(self) -> str:
@@ -211,15 +211,14 @@ def backtest(
     memory: int | None = None,
     on_mismatch: OnMismatch = "warn",
 ) -> Backtest:
-    """What subscriptions would have sent over a history of events.
+    """The matches that subscriptions would have had in a history of events.
 
-    `subscriptions` is one text, a mapping of ids to texts, or whatever `match` takes; a string is always a text, and
-    the path of an index is a `pathlib.Path`. `event_time` is a column with a timestamp or a date: by it there is a
-    `rate` by minute, hour, day, week or month, in the session's time zone, and the last matches are the examples.
-    Invalid events match nothing: `validate` finds them. What subscriptions ask for and the columns do not have gives a
-    warning, an error or nothing, as `on_mismatch` says: see `match`.
+    `subscriptions` is one text, a mapping of ids to texts, or anything that `match` takes. A string is always a text:
+    pass the path of an index as a `pathlib.Path`. With `event_time`, a column of timestamps or dates, the backtest has
+    a `rate` by minute, hour, day, week or month, in the session's time zone, and the latest matches as examples.
+    Invalid events match nothing: `validate` lists them. `on_mismatch` is as in `match`.
 
-    Raises LanguageError, with its place, if a text is wrong, and SourceError if a column is missing or for a stream.
+    Raises LanguageError, with its place, for a faulty text, and SourceError for a missing column or a stream.
     """
     if examples < 0:
         raise ValueError(f"there cannot be {examples} examples")
@@ -229,7 +228,7 @@ def backtest(
     require_word(on_mismatch)
     if not hasattr(events, "sparkSession"):
         hint = "backtest(events, subscriptions) takes its arguments in the order of match"
-        raise SourceError(f"the events are to be a DataFrame, not a {type(events).__name__}", hint=hint)
+        raise SourceError(f"the events must be a DataFrame, not a {type(events).__name__}", hint=hint)
     refuse_stream(events, "backtesting")
     for name in (event_id, event_time):
         if name is not None:
@@ -261,7 +260,7 @@ def backtest(
 def _tallied(
     matches: DataFrame, names: Sequence[str], identified: str, event_time: str | None, by: str, examples: int
 ) -> DataFrame:
-    """The tallies of the matches, as each task makes them."""
+    """The tallies of the matches, made by each task."""
     from pyspark.sql.functions import date_trunc, lit, struct, unix_micros
     from pyspark.sql.types import LongType, StringType, StructField, StructType
 
@@ -280,7 +279,7 @@ def _tallied(
 
 
 def _indexed(subscriptions: Any, spark: SparkSession, schema: Schema | None) -> IndexVersion:
-    """The index of the subscriptions. The error of a faulty text is raised as it is."""
+    """The index of the subscriptions. Raises the error of the first faulty text."""
     is_indexed = isinstance(subscriptions, Engine | Index | IndexVersion | os.PathLike)
     if is_indexed or hasattr(subscriptions, "sparkSession"):
         return pinned(subscriptions, spark, schema)
@@ -324,4 +323,4 @@ def _refuse_timeless(events: DataFrame, event_time: str | None) -> None:
     kind = events.schema[event_time].dataType
     if not isinstance(kind, TimestampType | TimestampNTZType | DateType):
         hint = "cast it to a timestamp first"
-        raise SourceError(f"the column `{event_time}` is to tell the time, but is a {kind.simpleString()}", hint=hint)
+        raise SourceError(f"the column `{event_time}` is no time of events, but a {kind.simpleString()}", hint=hint)

@@ -1,4 +1,4 @@
-"""`build_index`: Spark's tasks parse and index the subscriptions in parts; the driver joins and publishes them."""
+"""`build_index`: Spark's tasks parse and index parts of the subscriptions; the driver joins and publishes them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from harken.engine import Engine
 from harken.errors import HarkenError, SourceError, SubscriptionError, did_you_mean
+from harken.internals import join_engines
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.live.mismatch import IGNORE, OnMismatch, require_word, tell
 from harken.live.subscriptions import Fault
@@ -24,8 +25,8 @@ from harken.spark.frames import mapped
 from harken.spark.index_files import HadoopFiles, files_of
 from harken.spark.index_versions import Index, IndexVersion
 from harken.spark.mismatches import columns_of
-from harken.spark.plugged import NO_OPERATORS, Plugged, plugged
 from harken.spark.session_facts import is_connect
+from harken.spark.worker_operators import NO_OPERATORS, WorkerOperators, worker_operators
 from harken.versions.files import local_path
 from harken.versions.root import KEPT
 
@@ -36,12 +37,12 @@ if TYPE_CHECKING:
 _STAGED = "staged"
 _PART_COLUMNS = "part string, refused long, faults string"
 _MOST_FAULTS = 1_000
-"""Faults that are kept one by one; of others, only the number."""
+"""Faults that are listed. Further ones are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionFault:
-    """A subscription that was refused."""
+    """A rejected subscription."""
 
     id: str | None
     reason: str
@@ -49,21 +50,22 @@ class SubscriptionFault:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """An engine of all subscriptions that are right, and the faulty ones."""
+    """An engine of all valid subscriptions, and the faults of the others."""
 
     engine: Engine
     faults: list[SubscriptionFault] = field(default_factory=list)
     """At most the first thousand."""
     refused: int = 0
+    """The number of rejected subscriptions."""
 
     def engine_or_raise(self) -> Engine:
-        """The engine, if nothing was refused."""
+        """The engine. Raises SubscriptionError if a subscription was rejected."""
         if self.refused:
             first = self.faults[0]
             others = f", and {self.refused - 1:,} others" if self.refused > 1 else ""
             raise SubscriptionError(
                 f"the subscription {first.id!r:.60} is faulty{others}: {first.reason}",
-                hint='build_index(…, on_fault="skip") leaves them out; harken.spark.check tells all of a DataFrame',
+                hint='build_index(…, on_fault="skip") leaves them out; harken.spark.check lists all of a DataFrame',
             )
         return self.engine
 
@@ -84,33 +86,33 @@ def build_index(
 ) -> IndexVersion:
     """Index subscriptions, and publish them as the next version of the index at a path.
 
-    `subscriptions` is a DataFrame with `id` and `where` (whatever else it has becomes fields of the subscription), or
-    anything that `Engine.subscribe_many` takes. Texts are parsed by as many tasks as the DataFrame has partitions. One
-    that is faulty makes the build fail or, with `on_fault="skip"`, is left out.
+    `subscriptions` is a DataFrame with `id` and `where` (other columns become fields of the subscription), or anything
+    that `Engine.subscribe_many` takes. A DataFrame is parsed by a task for each partition. A faulty subscription makes
+    the build fail or, with `on_fault="skip"`, is left out.
 
-    `profile` is what `harken.spark.profile` learnt of events: the index is planned for those. The last `keep` versions
-    stay, and those that are pinned.
+    `profile` is a result of `harken.spark.profile`: the index is planned for such events. The last `keep` versions and
+    the pinned ones are kept.
 
-    `events` (a DataFrame, its schema, or an Arrow schema) or else the profile gives the columns of future events.
-    What subscriptions ask for and these do not have gives a warning, an error with nothing published, or nothing, as
-    `on_mismatch` says: see `match`.
+    `events` (a DataFrame, its schema, or an Arrow schema) or else the profile has the columns of future events. If a
+    subscription uses what these lack, `on_mismatch` is to warn, to fail without publishing, or to ignore it: see
+    `match`.
 
-    `operators` are those that subscriptions call; `match` is given them again.
+    `operators` are the operators that subscriptions call. They are not saved: pass them to `match` too.
     """
     require_word(on_mismatch)
     if on_fault not in ("refuse", "skip"):
         raise HarkenError(f"on_fault is refuse or skip, not {on_fault!r}")
-    known = events if events is not None or profile is None else profile.sample
-    columns = None if known is None else columns_of(known)
-    plugs = plugged(operators, subscriptions=subscriptions)
-    found = build(subscriptions, schema, limits, staging=path, operators=plugs)
-    engine = found.engine if on_fault == "skip" else found.engine_or_raise()
+    future = events if events is not None or profile is None else profile.sample
+    columns = None if future is None else columns_of(future)
+    sent = worker_operators(operators, subscriptions=subscriptions)
+    built = build(subscriptions, schema, limits, staging=path, operators=sent)
+    engine = built.engine if on_fault == "skip" else built.engine_or_raise()
     if columns is not None and on_mismatch != IGNORE:
         tell(engine.mismatches(columns), on_mismatch)
     if profile is not None:
         engine.learn(profile.sample)
     spark = getattr(subscriptions, "sparkSession", None)
-    return Index(path, spark, plugs).publish(engine, source=source, keep=keep)
+    return Index(path, spark, sent).publish(engine, source=source, keep=keep)
 
 
 def build(
@@ -118,7 +120,7 @@ def build(
     schema: Schema | None = None,
     limits: Limits = DEFAULT_LIMITS,
     staging: str | PathLike[str] | None = None,
-    operators: Plugged = NO_OPERATORS,
+    operators: WorkerOperators = NO_OPERATORS,
 ) -> Built:
     """An engine from subscriptions in any form that `build_index` takes.
 
@@ -136,7 +138,7 @@ def _built_by_spark(
     schema: Schema | None,
     limits: Limits,
     staging: str | PathLike[str] | None,
-    operators: Plugged,
+    operators: WorkerOperators,
 ) -> Built:
     _refuse_unusable(subscriptions)
     place = _staging_place(staging, subscriptions.sparkSession)
@@ -145,7 +147,7 @@ def _built_by_spark(
         parts = [
             _fetched(place, part, operators) for part in sorted(row["part"] for row in rows if row["part"] is not None)
         ]
-        engine, twice = Engine.join(parts) if parts else (operators.engine(schema=schema, limits=limits), [])
+        engine, twice = join_engines(parts) if parts else (operators.engine(schema=schema, limits=limits), [])
         faults = [SubscriptionFault(*each) for row in rows for each in json.loads(row["faults"])]
         faults += [SubscriptionFault(id, f"the id {id!r:.60} is taken") for id in twice]
         return Built(engine, faults[:_MOST_FAULTS], sum(row["refused"] for row in rows) + len(twice))
@@ -153,7 +155,7 @@ def _built_by_spark(
         files_of(place).remove("")
 
 
-def _built_here(subscriptions: Any, schema: Schema | None, limits: Limits, operators: Plugged) -> Built:
+def _built_here(subscriptions: Any, schema: Schema | None, limits: Limits, operators: WorkerOperators) -> Built:
     engine = operators.engine(schema=schema, limits=limits)
     records: Iterable[Any] = subscriptions.items() if isinstance(subscriptions, Mapping) else subscriptions
     report = engine.subscribe_many(records)
@@ -172,7 +174,7 @@ def _refuse_unusable(subscriptions: DataFrame) -> None:
 
 
 def _spread(subscriptions: DataFrame) -> DataFrame:
-    """The subscriptions in at least as many partitions as tasks run at the same time, if Spark tells that."""
+    """The subscriptions in at least as many partitions as Spark runs tasks at the same time, if it shows the number."""
     if is_connect(subscriptions.sparkSession):
         return subscriptions
     cores = subscriptions.sparkSession.sparkContext.defaultParallelism
@@ -180,9 +182,9 @@ def _spread(subscriptions: DataFrame) -> DataFrame:
 
 
 def _builder(
-    place: str, schema: Schema | None, limits: Limits, operators: Plugged
+    place: str, schema: Schema | None, limits: Limits, operators: WorkerOperators
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function of a task: it builds an engine of its subscriptions, stages it, and returns a row about it."""
+    """The function of a task: it builds an engine of its subscriptions, stages it, and returns a row that names it."""
 
     def harken_build_index(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow
@@ -220,7 +222,7 @@ def _stage(engine: Engine, place: str, part: str) -> None:
         files_of(place).upload(Path(folder) / part, part)
 
 
-def _fetched(place: str, part: str, operators: Plugged) -> Engine:
+def _fetched(place: str, part: str, operators: WorkerOperators) -> Engine:
     """A part that a task staged."""
     local = local_path(place)
     if local is None:

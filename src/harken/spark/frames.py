@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 USUAL_IDS = ("event_id", "id")
-"""Columns that are used as the id of events if none is named."""
+"""Columns that are tried, in order, as the id of events if none is named."""
 
 
 def refuse_stream(frame: DataFrame, doing: str) -> None:
-    """Raise SourceError for a stream, where all rows are needed."""
+    """Raise SourceError for a stream. `doing` is the task that needs all rows."""
     if frame.isStreaming:
         hint = "read the same data in batch, or do it for each batch, in foreachBatch"
         raise SourceError(f"{doing} needs a DataFrame that ends, and this is a stream", hint=hint)
@@ -39,25 +39,28 @@ def require_column(frame: DataFrame, name: str, what: str) -> None:
 
 
 def require_names(names: object, option: str) -> None:
-    """Raise HarkenError for a text in place of a list of names: it would be read letter by letter."""
+    """Raise HarkenError for a string in place of a list of names: each letter would be read as a name."""
     if isinstance(names, str):
         raise HarkenError(
-            f"`{option}` is a list of names, not the text {names!r:.60}", hint=f"write {option}=[{names!r:.60}]"
+            f"`{option}` is a list of names, not the string {names!r:.60}", hint=f"write {option}=[{names!r:.60}]"
         )
 
 
 def refuse_column(frame: DataFrame, name: str, option: str) -> None:
-    """Raise SourceError if the name of a new column is taken. `option` is the argument that changes it."""
+    """Raise SourceError if the DataFrame already has a column with the name of a new one.
+
+    `option` is the argument that renames the new column.
+    """
     is_exact = frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
     if name in frame.columns or (not is_exact and name.lower() in map(str.lower, frame.columns)):
         hint = f"pass {option}= another name, or rename the column"
-        raise SourceError(f"the DataFrame has a column `{name}` of its own", hint=hint)
+        raise SourceError(f"the DataFrame already has a column `{name}`", hint=hint)
 
 
 def require_events(columns: StructType, limits: Limits, *, documents: bool = False) -> None:
     """Raise SourceError if a column has a type that events cannot hold, or two have the same name.
 
-    Binary columns are XML documents, where those may be.
+    With `documents`, binary columns may hold XML documents.
     """
     from pyspark.errors import PySparkException
     from pyspark.sql.pandas.types import to_arrow_schema
@@ -72,7 +75,7 @@ def require_events(columns: StructType, limits: Limits, *, documents: bool = Fal
 
 
 def leaves(kind: StructType, path: Path = ()) -> Iterator[tuple[Path, DataType]]:
-    """The attributes of rows of this type, through structs and arrays, with their types."""
+    """The paths of the attributes in rows of this type, inside structs and arrays too, with their types."""
     from pyspark.sql.types import ArrayType, StructType
 
     for field in kind.fields:
@@ -86,7 +89,7 @@ def leaves(kind: StructType, path: Path = ()) -> Iterator[tuple[Path, DataType]]
 
 
 def mapped(rows: DataFrame, step: Step, answer: StructType | str) -> DataFrame:
-    """`mapInArrow` for columns of any name: PySpark's own reads a dot as the path to a field."""
+    """`mapInArrow` for columns of any name: PySpark's own takes a dot for the path to a field."""
     names = rows.columns
 
     def named(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -109,7 +112,7 @@ def from_arrow(spark: SparkSession, table: pa.Table) -> DataFrame:
 
 
 def column(name: str) -> Column:
-    """The column of exactly this name, dots and backticks included."""
+    """The column with exactly this name, which may contain dots and backticks."""
     from pyspark.sql.functions import col
 
     return col("`" + name.replace("`", "``") + "`")

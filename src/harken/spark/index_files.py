@@ -1,4 +1,4 @@
-"""The files below a root that only Spark's Java can reach, by the file systems that Hadoop has in it."""
+"""Files below a root that only Spark's Java can reach, by Hadoop's file systems."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def files_of(root: str | os.PathLike[str], spark: SparkSession | None = None) -> Files:
-    """The files below a root: with a session, which only the driver has, also where pyarrow cannot reach.
+    """The files below a root. With a session, which only the driver has, by Hadoop where pyarrow cannot reach them.
 
-    Raises SourceError if nothing here can reach it.
+    Raises SourceError if neither can reach the root.
     """
     if spark is None or getattr(spark, "_jvm", None) is None:
         return files.files_of(root)
@@ -25,7 +25,7 @@ def files_of(root: str | os.PathLike[str], spark: SparkSession | None = None) ->
 
 
 class HadoopFiles(Files):
-    """Files that a file system of Hadoop's, inside Spark's Java, can reach. Only the driver can use them."""
+    """Files on a file system of Hadoop, reached through Spark's Java. Only the driver can use them."""
 
     def __init__(self, root: str, spark: SparkSession) -> None:
         self.root = root
@@ -82,6 +82,6 @@ class HadoopFiles(Files):
 
 
 def _java_reason(error: Exception) -> str:
-    """What Java has to say, without its stack."""
+    """The message of a Java error, without the stack trace."""
     cause = getattr(error, "java_exception", None)
     return str(cause.getMessage() if cause is not None else error)

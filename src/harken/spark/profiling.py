@@ -1,6 +1,7 @@
-"""A profile of events: what their attributes hold, how often, and a sample, from one pass over a DataFrame.
+"""A profile of events: the values of their attributes, how frequent these are, and a sample.
 
-Every task summarises its events; one more task merges the summaries; only the result reaches the driver.
+One pass over a DataFrame is enough: every task summarises its events, one more task merges the summaries, and only the
+result reaches the driver.
 """
 
 from __future__ import annotations
@@ -51,17 +52,17 @@ class AttributeProfile:
     """The profile of one attribute. Nulls, NaNs and empty arrays count as missing, as everywhere."""
 
     name: str
-    """Its path, as subscriptions write it."""
+    """The path of the attribute, as subscriptions write it."""
     kind: Kind | None
-    """The kind of its values; None for a map, whose keys are data, and for a column of nulls."""
+    """The kind of the values; None for a map, whose keys are data, and for a column of nulls."""
     type: str
-    """The type of its values in Spark."""
+    """The Spark type of the values."""
     present: int
-    """Events that have a value there."""
+    """Events that have a value of the attribute."""
     missing: float
-    """The share of events that have none."""
+    """The share of events that have no value of the attribute."""
     values: int
-    """The number of values: more than `present` where there are arrays."""
+    """The number of values, which is more than `present` if there are arrays."""
     distinct: int
     """The number of distinct values: exact up to 256, else nearly always within 5 %."""
     is_exact: bool
@@ -76,19 +77,19 @@ class AttributeProfile:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The profile of a DataFrame of events. `profile["seller.country"]` is that of one attribute."""
+    """The profile of a DataFrame of events. `profile["seller.country"]` is the profile of one attribute."""
 
     events: int
     attributes: tuple[AttributeProfile, ...]
     sample: pa.Table
-    """A uniform sample of whole events: `engine.learn(profile.sample)` plans for them."""
+    """A uniform sample of whole events: `engine.learn(profile.sample)` plans an index for such events."""
 
     def __getitem__(self, name: str) -> AttributeProfile:
         for attribute in self.attributes:
             if attribute.name == name:
                 return attribute
-        known = [attribute.name for attribute in self.attributes]
-        raise SourceError(f"the events have no attribute `{name}`", hint=did_you_mean(name, known))
+        names = [attribute.name for attribute in self.attributes]
+        raise SourceError(f"the events have no attribute `{name}`", hint=did_you_mean(name, names))
 
     def table(self) -> list[dict[str, Any]]:
         """A row for every attribute, for `pandas.DataFrame` or `pyarrow.Table.from_pylist`, with values as text."""
@@ -131,7 +132,7 @@ class Profile:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Profile:
-        """A profile that was saved. Raises SourceError."""
+        """Read a saved profile. Raises SourceError."""
         import pyarrow
         from pyarrow import parquet
 
@@ -153,10 +154,10 @@ class Profile:
 
 
 def profile(events: DataFrame, *, sample: int = SAMPLE, seed: int = 0) -> Profile:
-    """Read a DataFrame once, now, and profile its attributes, through structs and arrays.
+    """Read a DataFrame once, now, and profile its attributes, inside structs and arrays too.
 
-    The sample has `sample` events, or all if there are fewer; the same data in the same partitions with the same seed
-    give the same sample. Raises SourceError for a stream, or if no event can hold a column of this type.
+    The sample has `sample` events, or all if there are fewer. The same data in the same partitions with the same seed
+    give the same sample. Raises SourceError for a stream, and for a column whose type no event can hold.
     """
     if sample < 0 or seed < 0:
         raise ValueError(f"a sample and a seed are not negative, but these are {sample} and {seed}")
@@ -165,16 +166,16 @@ def profile(events: DataFrame, *, sample: int = SAMPLE, seed: int = 0) -> Profil
     from harken.spark.summaries import AttributeSummary, EventSummary, merging, summarising, unpacked
 
     kinds = dict(leaves(events.schema))
-    summed_up = mapped(events, summarising(tuple(kinds), sample, seed), "seen binary")
-    rows = mapped(summed_up.repartition(1), merging(), "seen binary").collect()
-    seen = unpacked(bytes(rows[0]["seen"])) if rows else EventSummary((), sample)
+    summed_up = mapped(events, summarising(tuple(kinds), sample, seed), "summary binary")
+    rows = mapped(summed_up.repartition(1), merging(), "summary binary").collect()
+    summary = unpacked(bytes(rows[0]["summary"])) if rows else EventSummary((), sample)
     return Profile(
-        seen.events,
+        summary.events,
         tuple(
-            _described(path, kind, seen.summaries.get(path, AttributeSummary()), seen.events)
+            _described(path, kind, summary.summaries.get(path, AttributeSummary()), summary.events)
             for path, kind in kinds.items()
         ),
-        _sampled(events, seen.sample.table()),
+        _sampled(events, summary.sample.table()),
     )
 
 
@@ -184,25 +185,25 @@ def _sampled(events: DataFrame, table: pa.Table | None) -> pa.Table:
     return to_arrow_schema(events.schema, timezone="UTC").empty_table() if table is None else table
 
 
-def _described(path: tuple[str, ...], kind: DataType, seen: AttributeSummary, events: int) -> AttributeProfile:
+def _described(path: tuple[str, ...], kind: DataType, summary: AttributeSummary, events: int) -> AttributeProfile:
     from harken.spark.summaries import canonical
 
-    counts = seen.frequent.counts
-    is_exact = seen.frequent.error == 0
+    counts = summary.frequent.counts
+    is_exact = summary.frequent.error == 0
     most = sorted(counts, key=lambda value: (-counts[value], value))[:_FREQUENT]
     return AttributeProfile(
         format_path(path),
         _kind(kind),
         kind.simpleString(),
-        seen.present,
-        (events - seen.present) / events if events else 0.0,
-        seen.values,
-        len(counts) if is_exact else round(seen.distinct.estimate()),
+        summary.present,
+        (events - summary.present) / events if events else 0.0,
+        summary.values,
+        len(counts) if is_exact else round(summary.distinct.estimate()),
         is_exact,
-        None if seen.low is None else canonical(seen.low),
-        None if seen.high is None else canonical(seen.high),
-        tuple((canonical(value), counts[value] / seen.values) for value in most),
-        seen.frequent.error / seen.values if seen.values else 0.0,
+        None if summary.low is None else canonical(summary.low),
+        None if summary.high is None else canonical(summary.high),
+        tuple((canonical(value), counts[value] / summary.values) for value in most),
+        summary.frequent.error / summary.values if summary.values else 0.0,
     )
 
 

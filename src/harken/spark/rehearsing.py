@@ -1,6 +1,6 @@
-"""What workers on this machine will need is compiled by the driver, before they start.
+"""The driver compiles the kernels that workers on this machine need, before they start.
 
-Else all of them would meet the same kernels at once, and wait for the one that compiles them.
+Otherwise all workers would need the same kernels at once, and wait for the one that compiles them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow.types as kinds
 
 from harken.spark.local import opened
 from harken.spark.session_facts import is_local
-from harken.spark.task import FAIL, SKIP, Answering, Question
+from harken.spark.task import FAIL, SKIP, MatchTask, TaskMatcher
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -29,39 +29,39 @@ _TEXTS = kinds.is_string, kinds.is_large_string
 _BYTES = kinds.is_binary, kinds.is_large_binary
 _LISTS = kinds.is_list, kinds.is_large_list
 _rehearsed: set[str] = set()
-"""The indexes that some events were matched with, by their fingerprints."""
+"""The fingerprints of the indexes whose kernels are compiled."""
 log = logging.getLogger(__name__)
 
 
-def rehearse(question: Question, events: DataFrame) -> None:
+def rehearse(task: MatchTask, events: DataFrame) -> None:
     """Match a few made-up events as a worker would, if workers run on this machine. Their matches are dropped.
 
-    An index with operators is left to the workers: operators are the user's, and are called for events only.
+    Nothing is done for an index with operators, because these are to be called for real events only.
     """
-    version = question.parts[0][0]
+    version = task.parts[0][0]
     if version.fingerprint in _rehearsed or version.plugged.operators or not is_local(events.sparkSession):
         return
     _rehearsed.add(version.fingerprint)
-    documents = {str(path[0]) for path in question.documents}
+    documents = {str(path[0]) for path in task.documents}
     try:
-        columns = [each for each in _arrow_schema(events) if each.name != question.exact_values]
+        columns = [each for each in _arrow_schema(events) if each.name != task.exact_values]
         batch = made_up(pa.schema(columns), documents)
-        on_error = SKIP if question.on_error == FAIL else question.on_error
-        rehearse_answers(replace(question, on_error=on_error, exact_values=None), batch)
-    except Exception as error:  # what is wrong with the index or a column is told by the query itself
+        on_error = SKIP if task.on_error == FAIL else task.on_error
+        rehearse_task(replace(task, on_error=on_error, exact_values=None), batch)
+    except Exception as error:  # the query itself reports errors of the index or a column
         log.debug("nothing was compiled beforehand: %s", error)
 
 
-def rehearse_answers(question: Question, batch: pa.RecordBatch) -> None:
-    """Do what a worker does with a batch, in this process, whatever it matches."""
-    for _ in Answering(question).of(batch):
+def rehearse_task(task: MatchTask, batch: pa.RecordBatch) -> None:
+    """Match a batch in this process as a worker does, and use the kernels for results even if nothing matches."""
+    for _ in TaskMatcher(task).match(batch):
         pass
-    version, shipped = question.parts[0]
-    opened(version, shipped).match_batch([]).arrow_names(plain=True)  # as if something had matched
+    version, shipped = task.parts[0]
+    opened(version, shipped).match_batch([]).arrow_names(plain=True)
 
 
 def made_up(columns: pa.Schema, documents: set[str]) -> pa.RecordBatch:
-    """Some events with these columns. `documents` are columns of XML documents."""
+    """Made-up events with these columns. `documents` are columns of XML documents."""
     arrays = []
     for column in columns:
         value = _value(column.type, _DOCUMENT if column.name in documents else "a")
@@ -70,7 +70,7 @@ def made_up(columns: pa.Schema, documents: set[str]) -> pa.RecordBatch:
 
 
 def _value(kind: pa.DataType, text: str) -> Any:
-    """A value of a type; None where events cannot have any."""
+    """A value of a type; None for a type that events cannot have."""
     value: Any = None
     if any(is_one(kind) for is_one in _NUMBERS):
         value = 1

@@ -47,15 +47,15 @@ _CONFIG = {
     "spark.ui.showConsoleProgress": "false",
 }
 
-# The quick compiler and the simplest collector: for a short job, better ones do not pay.
+# The quick compiler and the simplest garbage collector: for a short job, better ones do not pay.
 _JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
 def local_session(name: str = "harken", cores: int = 1, quick: bool = True, **config: str) -> SparkSession:
     """A session with Harken's settings; `config` adds to them or overrides them, by Spark's own names.
 
-    A `quick` one starts sooner; others run long jobs faster. A session that this process already has is returned
-    instead, with those settings of `config` that can still be changed.
+    A `quick` session starts sooner; others run long jobs faster. If this process already has a session, it is returned
+    instead, after setting what Spark can still change of `config`.
     """
     require_extra("spark")
     from pyspark.sql import SparkSession

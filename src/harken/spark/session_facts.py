@@ -27,12 +27,12 @@ def is_local(spark: SparkSession) -> bool:
 
 
 def is_connect(spark: SparkSession) -> bool:
-    """Whether the session is one of Spark Connect, with Spark in another process."""
+    """Whether the session is a Spark Connect session, with Spark in another process."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def running_batch(spark: SparkSession) -> MicroBatch | None:
-    """The micro-batch whose `foreachBatch` calls this; None elsewhere, or if it is unknown."""
+    """The micro-batch whose `foreachBatch` calls this function; None outside of one, or if Spark hides it."""
     if is_connect(spark):
         return None
     from py4j.clientserver import ClientServer  # type: ignore[import-untyped]
@@ -50,7 +50,7 @@ def session_name(spark: SparkSession) -> str:
 
 
 def parallelism(spark: SparkSession) -> int:
-    """About how many tasks run at the same time. Spark Connect does not tell."""
+    """About how many tasks run at the same time: a guess for Spark Connect, which hides the number."""
     return _CONNECT_PARALLELISM if is_connect(spark) else spark.sparkContext.defaultParallelism
 
 

@@ -1,6 +1,6 @@
-"""Which reader holds the versions of an index that a Spark driver uses.
+"""Leases on the versions of an index that a Spark driver uses.
 
-A streaming query that calls `match` inside `foreachBatch` is a reader: it needs a version until the batch is over. A
+A streaming query that calls `match` inside `foreachBatch` is a reader, which needs a version until the batch ends. A
 DataFrame that `match` returns elsewhere may be used at any time, so the process holds its version until it exits,
 unless the caller has a reader of its own and closes it, as `backtest` does.
 """
@@ -42,7 +42,7 @@ def hold(root: Root[Any], version: int, batch: MicroBatch | None) -> None:
 
 @contextmanager
 def reading_for(reader: Reader) -> Iterator[None]:
-    """Versions that this block uses are held by this reader."""
+    """Let a reader hold the versions that the block uses."""
     token = _closable.set(reader)
     try:
         yield

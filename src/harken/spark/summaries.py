@@ -1,6 +1,6 @@
-"""Summaries of events, which tasks make and then merge: counts, extremes, distinct and frequent values, and a sample.
+"""Summaries of events that can be merged: counts, extremes, distinct and frequent values, and a sample.
 
-Merging gives the summary of all events, in any order.
+Each task makes a summary of its events. Merging these, in any order, gives the summary of all events.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from harken.events.arrow_columns import STRINGS, is_one_of, values_at
 from harken.schema import Path, Value
 
 COUNTERS = 256
-"""Values that are counted at the same time. A count is too small by at most 1/257 of all values."""
+"""Values with a counter. A count is too small by at most 1/257 of all values."""
 
 _INDEX_BITS = 12
 _HASH_BITS = 64 - _INDEX_BITS
@@ -69,7 +69,7 @@ class Distinct:
 class Frequent:
     """The most frequent values, by the counters of Misra and Gries, which Agarwal et al. showed to be mergeable.
 
-    Counts are exact as long as there are no more values than counters.
+    Counts are exact while there are no more distinct values than counters.
     """
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ class AttributeSummary:
     """The summary of one attribute."""
 
     present: int = 0
-    """Events that have a value there."""
+    """Events that have a value of the attribute."""
     values: int = 0
     low: Any = None
     high: Any = None
@@ -112,13 +112,13 @@ class AttributeSummary:
     frequent: Frequent = field(default_factory=Frequent)
 
     def add(self, rows: NDArray[np.int32], array: pa.Array) -> None:
-        """Add all values of a batch, with nulls, and the row of each."""
-        rows, array = _known(rows, array)
+        """Add the values of a batch, which may be null, with their rows."""
+        rows, array = _countable(rows, array)
         if not len(rows):
             return
         self.present += 1 + int(np.count_nonzero(np.diff(rows)))
         self.values += len(rows)
-        if pa.types.is_nested(array.type):  # a map: its keys are data
+        if pa.types.is_nested(array.type):  # a map, whose keys are data
             return
         ends = pc.min_max(array).as_py()
         self._widen(ends["min"], ends["max"])
@@ -140,22 +140,22 @@ class AttributeSummary:
 
 
 class EventSample:
-    """A uniform sample of whole events: those with the smallest of the random numbers drawn for all."""
+    """A uniform sample of whole events: every event gets a random number, and the smallest numbers are sampled."""
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._bound = 2**63 - 1
         self._numbers: list[NDArray[np.int64]] = []
         self._events: list[pa.RecordBatch] = []
-        self._held = 0
+        self._count = 0
 
     def add(self, numbers: NDArray[np.int64], events: pa.RecordBatch) -> None:
         chosen = np.flatnonzero(numbers <= self._bound) if self._size else np.empty(0, np.intp)
         if len(chosen):
             self._numbers.append(numbers[chosen])
             self._events.append(events.take(pa.array(chosen)))
-            self._held += len(chosen)
-        if self._held > 2 * self._size:
+            self._count += len(chosen)
+        if self._count > 2 * self._size:
             self.cut()
 
     def merge(self, other: EventSample) -> None:
@@ -169,14 +169,14 @@ class EventSample:
 
     def cut(self) -> None:
         """Drop events beyond the size of the sample."""
-        if not self._held:
+        if not self._count:
             return
         numbers = np.concatenate(self._numbers)
         chosen = np.argsort(numbers, kind="stable")[: self._size]
         events = pa.Table.from_batches(self._events).combine_chunks().to_batches()[0]
         self._numbers, self._events = [numbers[chosen]], [events.take(pa.array(chosen))]
-        self._held = len(chosen)
-        if self._held == self._size:
+        self._count = len(chosen)
+        if self._count == self._size:
             self._bound = int(self._numbers[0][-1])
 
 
@@ -210,11 +210,11 @@ def summarising(paths: Sequence[Path], size: int, seed: int) -> Step:
 
         context = TaskContext.get()
         draw = np.random.default_rng([seed, 0 if context is None else context.partitionId()])
-        seen = EventSummary(paths, size)
+        summary = EventSummary(paths, size)
         for batch in batches:
-            seen.add(batch, draw)
-        if seen.events:
-            yield _packed(seen)
+            summary.add(batch, draw)
+        if summary.events:
+            yield _packed(summary)
 
     return harken_profile
 
@@ -223,24 +223,24 @@ def merging() -> Step:
     """The function for `mapInArrow` that merges the summaries of several tasks."""
 
     def harken_profile_merge(batches: Batches) -> Iterator[pa.RecordBatch]:
-        seen: EventSummary | None = None
+        summary: EventSummary | None = None
         for packed in (cell for batch in batches for cell in batch.column(0)):
             other = unpacked(packed.as_py())
-            if seen is None:
-                seen = other
+            if summary is None:
+                summary = other
             else:
-                seen.merge(other)
-        if seen is not None:
-            yield _packed(seen)
+                summary.merge(other)
+        if summary is not None:
+            yield _packed(summary)
 
     return harken_profile_merge
 
 
 def unpacked(data: bytes) -> EventSummary:
     """A summary that a task packed."""
-    seen = pickle.loads(data)
-    assert isinstance(seen, EventSummary)
-    return seen
+    summary = pickle.loads(data)
+    assert isinstance(summary, EventSummary)
+    return summary
 
 
 def canonical(value: Any) -> Value:
@@ -250,25 +250,25 @@ def canonical(value: Any) -> Value:
     return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 
-def _packed(seen: EventSummary) -> pa.RecordBatch:
-    seen.sample.cut()
-    return pa.RecordBatch.from_arrays([pa.array([pickle.dumps(seen)], pa.binary())], ["seen"])
+def _packed(summary: EventSummary) -> pa.RecordBatch:
+    summary.sample.cut()
+    return pa.RecordBatch.from_arrays([pa.array([pickle.dumps(summary)], pa.binary())], ["summary"])
 
 
-def _known(rows: NDArray[np.int32], array: pa.Array) -> tuple[NDArray[np.int32], pa.Array]:
-    """The values, in one type for each kind, without nulls, NaNs and times that no event can hold."""
+def _countable(rows: NDArray[np.int32], array: pa.Array) -> tuple[NDArray[np.int32], pa.Array]:
+    """The values in one type for each kind, without nulls, NaNs and times that no event can hold."""
     if pa.types.is_timestamp(array.type):
         array = array.view(_TIME)
     elif pa.types.is_floating(array.type):
         array = pc.add(array.cast(pa.float64()), 0.0)  # -0.0 is 0.0
-    known = pc.invert(pc.is_null(array, nan_is_null=True))
+    valid = pc.invert(pc.is_null(array, nan_is_null=True))
     if array.type in _ENDS_OF_TIME:
         first, last = (pa.scalar(end, array.type) for end in _ENDS_OF_TIME[array.type])
         within = pc.and_(pc.greater_equal(array, first), pc.less_equal(array, last))
-        known = pc.and_(known, pc.fill_null(within, False))
-    if pc.all(known).as_py():
+        valid = pc.and_(valid, pc.fill_null(within, False))
+    if pc.all(valid).as_py():
         return rows, array
-    return rows[known.to_numpy(zero_copy_only=False)], array.filter(known)
+    return rows[valid.to_numpy(zero_copy_only=False)], array.filter(valid)
 
 
 def _hashes(values: pa.Array) -> NDArray[np.uint64]:

@@ -1,6 +1,6 @@
 """Tallies of matches: counts by subscription and period, and a few matches of each subscription as examples.
 
-A task tallies as it goes, so that what is kept of a history stays small, however many matches there are.
+Each task tallies while it matches, so that the stored result stays small, however many matches there are.
 """
 
 from __future__ import annotations
@@ -14,52 +14,52 @@ from numpy.typing import NDArray
 from harken.live.notifications import SUBSCRIPTION_ID
 
 SUBSCRIPTION, PERIOD, WHEN, EVENT, MATCHES = SUBSCRIPTION_ID, "period", "when", "event", "matches"
-"""Columns: `period` is the time of the event, truncated; `when` is it in microseconds; `event` is the whole event."""
+"""Columns: `period` is the truncated time of the event, `when` its time in microseconds, `event` the whole event."""
 TALLIED = (SUBSCRIPTION, PERIOD, WHEN, MATCHES, EVENT)
 
-_MOST_HELD = 100_000
-"""Rows of counts or of examples that a task holds before it emits them and starts again."""
+_MOST_BUFFERED = 100_000
+"""Rows of counts or of examples that a task buffers before it emits them and starts again."""
 _EARLIEST = np.iinfo(np.int64).min
 
 Batches = Iterable[pa.RecordBatch]
 
 
 def tallying(examples: int) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """The function for `mapInArrow`. Rows of counts have no `event`, rows of examples no `matches`."""
+    """The function for `mapInArrow` that tallies. Rows of counts have no `event`, rows of examples no `matches`."""
 
     def harken_tally(batches: Batches) -> Iterator[pa.RecordBatch]:
-        counts = _Held(_summed)
-        latest = _Held(lambda batch: batch.take(_latest(batch, examples)))
+        counts = _ReducedRows(_summed)
+        latest = _ReducedRows(lambda batch: batch.take(_latest(batch, examples)))
         for batch in batches:
             counts.add(_counted(batch))
             latest.add(batch)
-            for held in (counts, latest):
-                if held.rows > _MOST_HELD:
-                    yield from held.emitted(batch.schema)
-        for held in (counts, latest):
-            if held.rows:
-                yield from held.emitted(batch.schema)
+            for buffer in (counts, latest):
+                if buffer.rows > _MOST_BUFFERED:
+                    yield from buffer.emitted(batch.schema)
+        for buffer in (counts, latest):
+            if buffer.rows:
+                yield from buffer.emitted(batch.schema)
 
     return harken_tally
 
 
-class _Held:
-    """Rows that are reduced by a function as more come in."""
+class _ReducedRows:
+    """A buffer of rows that a function reduces when many were added."""
 
-    def __init__(self, fewer: Callable[[pa.RecordBatch], pa.RecordBatch]) -> None:
-        self._fewer = fewer
+    def __init__(self, reduce: Callable[[pa.RecordBatch], pa.RecordBatch]) -> None:
+        self._reduce = reduce
         self._batches: list[pa.RecordBatch] = []
         self._least = 0
         self.rows = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
-        self._batches.append(self._fewer(batch))
+        self._batches.append(self._reduce(batch))
         self.rows += self._batches[-1].num_rows
         if self.rows > 2 * self._least + 1_000:  # reduce only after enough new rows
             self._join()
 
     def emitted(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """Emit all rows, with nulls in the columns that they lack, and start again."""
+        """Empty the buffer, and return its rows with nulls in the columns that they lack."""
         self._join()
         for batch in self._batches:
             kinds = {MATCHES: pa.int64(), WHEN: pa.int64(), EVENT: schema.field(EVENT).type}
@@ -72,7 +72,7 @@ class _Held:
 
     def _join(self) -> None:
         whole = pa.Table.from_batches(self._batches).combine_chunks().to_batches()
-        self._batches = [self._fewer(batch) for batch in whole]
+        self._batches = [self._reduce(batch) for batch in whole]
         self._least = self.rows = sum(batch.num_rows for batch in self._batches)
 
 
@@ -92,7 +92,7 @@ def _summed(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _latest(batch: pa.RecordBatch, most: int) -> pa.Array:
-    """The positions of the latest rows of each subscription; among equal times, the first to come."""
+    """The positions of the latest `most` rows of each subscription; among equal times, the earlier rows."""
     groups = batch.column(SUBSCRIPTION).dictionary_encode().indices.to_numpy()
     when: NDArray[np.int64] = batch.column(WHEN).fill_null(_EARLIEST).to_numpy()
     order = np.lexsort((-np.arange(len(when)), when, groups))[::-1]

@@ -1,7 +1,7 @@
-"""Rows sorted into valid and refused ones, in parallel: events by a schema, subscriptions by the language.
+"""Separate valid from rejected rows, in parallel: events by a schema, subscriptions by the language.
 
-Every row gets the reason for its refusal, or null, and is otherwise unchanged. The valid and the refused are two
-filters of that one DataFrame.
+Every row gets the reason for its rejection, or null, and is otherwise unchanged. The valid and the rejected rows are
+two filters of that one DataFrame.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Refusals = Mapping[int, tuple[str, str | None]]
-"""The reason, and where in the row the fault is, by the position of the row in its batch."""
+"""The reason for rejecting a row and the place of the fault in it, by the row's position in its batch."""
 
 _OWN = ("id", "where", "language")
 _TAKEN = "another subscription has this id; hint: of those with one id, the one with the smallest text is kept"
@@ -35,11 +35,11 @@ _ATTRIBUTE = re.compile(rf"(?:attribute|there is no attribute|the key .* in) `({
 
 @dataclass(frozen=True, slots=True)
 class Validated:
-    """Rows with their refusals. Nothing has run yet: each DataFrame reads the rows when it is used."""
+    """Rows, with the reasons for which some are rejected. Nothing has run: each DataFrame reads the rows when used."""
 
     tagged: DataFrame
-    """All rows unchanged, with two more columns: the reason of the refusal, or null, and where the fault is. To read
-    the rows only once for both the valid and the refused, use this, or call its `persist()` first."""
+    """All rows unchanged, with two more columns: the reason for the rejection and the place of the fault, or nulls. To
+    read the rows only once for `valid` and `refused`, use this, or call its `persist()` first."""
     reason: str
     """The name of the column with the reason."""
     place: str
@@ -52,7 +52,7 @@ class Validated:
 
     @property
     def refused(self) -> DataFrame:
-        """The refused rows, with the reason and the place."""
+        """The rejected rows, with the reason and the place."""
         return self.tagged.where(column(self.reason).isNotNull())
 
 
@@ -65,13 +65,13 @@ def validate(
     path: str = "path",
     limits: Limits = DEFAULT_LIMITS,
 ) -> Validated:
-    """Sort events, batch or streaming, into those that are valid by a schema and those that are not.
+    """Separate events, batch or streaming, that are valid by a schema from the others.
 
-    The refused have two more columns: `reason`, and `path`, the name of the faulty attribute if there is one. The
+    Rejected events have two more columns: `reason`, and `path`, the name of the faulty attribute if there is one. The
     column that `event_id` names must not be null. The id of events (this column, else `event_id` or `id`, as in
     `match`) is an attribute only if the schema declares it.
 
-    Raises SourceError if there is no such column, if a name is taken, or if no event can hold a column of this type.
+    Raises SourceError if a column is missing, if a name is taken, or if a column has a type that no event can hold.
     """
     from pyspark.sql.types import StructType
 
@@ -87,8 +87,8 @@ def validate(
     require_events(StructType([events.schema[name] for name in attributes]), limits, documents=True)
 
     def refusals(batch: pa.RecordBatch) -> Refusals:
-        found = _events_refused(batch.select(attributes), schema, limits)
-        return found if event_id is None else {**found, **_without_id(batch, event_id)}
+        refused = _events_refused(batch.select(attributes), schema, limits)
+        return refused if event_id is None else {**refused, **_without_id(batch, event_id)}
 
     return _validated(events, lambda: refusals, reason=reason, path=path)
 
@@ -101,12 +101,13 @@ def check(
     place: str = "place",
     limits: Limits = DEFAULT_LIMITS,
 ) -> Validated:
-    """Sort subscriptions (`id`, `where` and, if there is one, `language`) into those that an engine takes and others.
+    """Separate subscriptions (`id`, `where` and, optionally, `language`) that an engine accepts from the others.
 
-    The refused have two more columns: `reason`, and `place`, the line and column of the fault in the text. Of several
-    with the same id, all but one are refused: rows have no order, so the one with the smallest text is kept.
+    Rejected subscriptions have two more columns: `reason`, and `place`, the line and column of the fault in the text.
+    Of several with the same id, all but one are rejected: rows have no order, so the one with the smallest text is
+    kept.
 
-    Raises SourceError if a column is missing, if a name is taken, or for a stream, where an id may always come again.
+    Raises SourceError if a column is missing, if a name is taken, or for a stream, where an id can always be repeated.
     """
     refuse_stream(subscriptions, "checking subscriptions")
     for name in ("id", "where"):
@@ -117,8 +118,8 @@ def check(
         compiler = Compiler(schema, limits)  # one for all batches of a task, so that its cache is used
         return lambda batch: _subscriptions_refused(batch.select(read), compiler)
 
-    found = _validated(subscriptions, checker, reason=reason, place=place)
-    return Validated(_without_copies(found.tagged, reason), reason, place)
+    validated = _validated(subscriptions, checker, reason=reason, place=place)
+    return Validated(_without_copies(validated.tagged, reason), reason, place)
 
 
 def reason_of(error: HarkenError) -> str:
@@ -127,20 +128,23 @@ def reason_of(error: HarkenError) -> str:
 
 
 def attribute_of(error: HarkenError) -> str | None:
-    """The attribute that an event was refused for, as the message names it; None if it is no attribute."""
+    """The attribute for which an event was rejected, as the message names it; None if the fault is elsewhere."""
     if isinstance(error, EventTypeError):
         return format_path(EVENT_TYPE)
-    found = _ATTRIBUTE.match(error.message)
-    return found[1] if found else None
+    attribute = _ATTRIBUTE.match(error.message)
+    return attribute[1] if attribute else None
 
 
 def _validated(rows: DataFrame, checker: Callable[[], Callable[[pa.RecordBatch], Refusals]], **names: str) -> Validated:
-    """The rows, each with its refusal. `checker` is called once a task; `names` are the new columns, by argument."""
+    """The rows with columns for the reason and the place.
+
+    `checker` is called once a task. `names` are the names of the new columns, by the arguments that set them.
+    """
     from pyspark.sql.types import StringType, StructField, StructType
 
     reason, where = names.values()
     if reason == where:
-        raise SourceError(f"the columns for {' and '.join(names)} are both to be called `{reason}`")
+        raise SourceError(f"the columns for {' and '.join(names)} have the same name, `{reason}`")
     for option, name in names.items():
         refuse_column(rows, name, option)
     added = [StructField(name, StringType()) for name in (reason, where)]
@@ -168,7 +172,7 @@ def _events_refused(batch: pa.RecordBatch, schema: Schema, limits: Limits) -> di
 
 
 def _without_id(batch: pa.RecordBatch, event_id: str) -> Refusals:
-    """The rows whose id is null or NaN, so that no notification could name them."""
+    """The refusals of rows whose id is null or NaN, so that no notification could name them."""
     from pyarrow import compute
 
     missing = compute.is_null(batch.column(event_id), nan_is_null=True)
@@ -178,7 +182,7 @@ def _without_id(batch: pa.RecordBatch, event_id: str) -> Refusals:
 
 
 def _subscriptions_refused(batch: pa.RecordBatch, compiler: Compiler) -> Refusals:
-    found: dict[int, tuple[str, str | None]] = {}
+    refused: dict[int, tuple[str, str | None]] = {}
     for row in rows_from_arrow(batch):
         content = {name: value for name, value in (row.content or {}).items() if value is not None}
         record = record_of(content, row.position)
@@ -187,14 +191,14 @@ def _subscriptions_refused(batch: pa.RecordBatch, compiler: Compiler) -> Refusal
                 raise record.error
             compiler.compile(record.where, record.language)
         except HarkenError as error:
-            found[row.position] = (reason_of(error), None if error.place is None else str(error.place))
-    return found
+            refused[row.position] = (reason_of(error), None if error.place is None else str(error.place))
+    return refused
 
 
 def _without_copies(tagged: DataFrame, reason: str) -> DataFrame:
-    """Refuse all but one of the valid subscriptions that share an id.
+    """Reject all but one of the valid subscriptions that share an id.
 
-    Whenever the rows are read, the same one must be kept: equal texts are ordered by the rest of the row.
+    The same one must be kept each time the rows are read: equal texts are ordered by the rest of the row.
     """
     from pyspark.sql import Window
     from pyspark.sql.functions import lit, row_number, struct, to_json, when

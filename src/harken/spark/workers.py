@@ -1,4 +1,4 @@
-"""The Python of Spark's workers: this one on one machine; elsewhere, an error says what to set if Harken is missing."""
+"""Choose the Python of workers on this machine; on other machines, explain errors about missing modules."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _NAMED_BY_USER = "PYSPARK_PYTHON"
 
 @contextmanager
 def workers_with_harken(spark: SparkSession) -> Iterator[None]:
-    """Run functions that are given to Spark in this block on this Python, if Spark runs on this machine.
+    """Let functions that are passed to Spark in this block run on this Python, if Spark runs on this machine.
 
-    Without PYSPARK_PYTHON, Spark takes the `python3` on the PATH, which may not have Harken. A Python that the user
-    named is left alone.
+    Without PYSPARK_PYTHON, Spark takes the `python3` on the PATH, which may not have Harken. If the user set
+    PYSPARK_PYTHON, nothing is changed.
     """
     if _NAMED_BY_USER in os.environ or not sys.executable or not is_local(spark):
         yield
@@ -39,10 +39,10 @@ def workers_with_harken(spark: SparkSession) -> Iterator[None]:
 
 
 def explaining_missing_modules(step: Step) -> Step:
-    """The function, wrapped so that a worker without Harken fails with one line that says what to set.
+    """Wrap a function so that a worker without Harken fails with a message that explains what to set.
 
-    Spark unpickles a function, which imports every module that it needs, before it calls it. The wrapper needs none,
-    and unpickles the function itself.
+    Spark unpickles a function before it calls it, which imports all modules that the function needs. The wrapper needs
+    none, and unpickles the function itself.
     """
     from pyspark import cloudpickle
 
@@ -54,7 +54,7 @@ def explaining_missing_modules(step: Step) -> Step:
         import sys
 
         try:
-            found = pickle.loads(packed)
+            inner = pickle.loads(packed)
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
                 f"Spark's workers run {sys.executable}, which has no module {error.name!r}: install harken[spark] "
@@ -62,7 +62,7 @@ def explaining_missing_modules(step: Step) -> Step:
                 f"(the driver's is {driver})",
                 name=error.name,
             ) from None
-        yield from found(batches)
+        yield from inner(batches)
 
     unpacked.__name__ = step.__name__
     return unpacked

@@ -18,7 +18,7 @@ from harken.errors import StoreError, StoreUnavailableError
 StoreConnection = SqliteConnection | PostgresConnection
 Value = TypeVar("Value")
 _VALUES_AT_ONCE = 500
-"""Values that one statement names."""
+"""Most values in one statement."""
 
 
 class Transaction:
@@ -34,7 +34,7 @@ class Transaction:
         return self._connection.rows(self._connection.marked(text), values)
 
     def stream(self, text: str, values: Sequence[Any] = ()) -> Iterator[Row]:
-        """The same, of which not all are in memory at once."""
+        """The rows that a query returns, read from the database a few at a time."""
         return self._connection.stream(self._connection.marked(text), values)
 
     def run(self, text: str, values: Sequence[Any] = ()) -> int:
@@ -42,38 +42,38 @@ class Transaction:
         return self._connection.run(self._connection.marked(text), values)
 
     def insert(self, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        """Insert many rows, none of which may be there."""
+        """Insert rows. None of them may exist already."""
         self._connection.insert_rows(table, columns, rows)
 
     def contains(self, column: str) -> str:
-        """The condition that the bytes of a column have others, a value of the statement, in them."""
+        """The SQL condition that a column of bytes contains the statement's next value."""
         return self._database.contains.format(column)
 
     def announce(self, text: str) -> None:
-        """Tell other processes, once this is committed, who has changed something."""
-        if self._database.announcing:
-            self.run(self._database.announcing, (text,))
+        """Send a text to the other processes that share the database, once this transaction is committed."""
+        if self._database.notify:
+            self.run(self._database.notify, (text,))
 
 
 class StoreDatabase(ABC):
-    """SQLite or PostgreSQL. Every method raises StoreError, and StoreUnavailableError where to try again may help."""
+    """SQLite or PostgreSQL. Methods raise StoreError, or StoreUnavailableError if trying again may help."""
 
     kind: ClassVar[type[SqliteConnection] | type[PostgresConnection]]
     layout: ClassVar[str]
-    """The query that tells whether there is a table `layout`."""
+    """A query that returns a row if there is a table `layout`."""
     writes_whole_pages: ClassVar[bool]
-    """Whether a small row costs a page on disk, so that rows are better written side by side."""
+    """Whether changing one small row writes a whole page to disk, so that rows are better written side by side."""
     contains: ClassVar[str]
-    """The condition that the bytes of a column have others in them."""
-    announcing: ClassVar[str] = ""
-    """What tells other processes something, if several may share the database."""
+    """The SQL condition that a column of bytes contains a value."""
+    notify: ClassVar[str] = ""
+    """The statement that sends a text to other processes; empty if processes cannot share the database."""
     claims: ClassVar[str] = ""
-    """What a query says at its end so that several processes take different rows."""
+    """The end of a query by which several processes get different rows."""
     _begin_writing: ClassVar[str] = "BEGIN"
     _begin_reading: ClassVar[str] = "BEGIN"
 
     def __init__(self, writer: Callable[[], StoreConnection], reader: Callable[[], StoreConnection]) -> None:
-        """With what makes the connection that writes, and those that read."""
+        """`writer` makes the connection that writes, `reader` those that read."""
         self._write_lock = threading.Lock()
         self._writers = Pool(writer, most_idle=1)
         self._readers = Pool(reader)
@@ -81,21 +81,21 @@ class StoreDatabase(ABC):
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
-        """One at a time: a transaction that is on disk when the block ends, and leaves no trace if that raises."""
+        """The only write transaction of this process: committed to disk when the block ends, undone if it raises."""
         with self._writer(self._begin_writing) as writer, writer.committing():
             yield Transaction(self, writer)
 
     def erasing(self) -> AbstractContextManager[Transaction]:
-        """The same, and what it replaces is overwritten on disk, where the database can do that."""
+        """A write transaction that overwrites on disk the data that it replaces, if the database can do that."""
         return self.writing()
 
     def migrating(self) -> AbstractContextManager[Transaction]:
-        """The same, while no other process migrates."""
+        """A write transaction during which no other process migrates."""
         return self.writing()
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
-        """A transaction that sees one moment and changes nothing. Several threads may read."""
+        """A read-only transaction on one snapshot of the data. Several threads may read."""
         with self._as_store_errors():
             reader, _ = self._readers.take(lambda new: new.run(self._begin_reading))
             try:
@@ -104,8 +104,8 @@ class StoreDatabase(ABC):
                 reader.roll_back()
                 self._readers.give_back(reader)
 
-    def give_back(self) -> bool:
-        """Give some of the space on disk that is free back to the system. Returns whether there is more."""
+    def shrink(self) -> bool:
+        """Return some free space in the database to the operating system. Returns whether there is more."""
         return False
 
     def close(self) -> None:
@@ -115,14 +115,14 @@ class StoreDatabase(ABC):
         self._readers.close()
 
     def filled(self, text: str) -> str:
-        """The text of statements with the names of types, and with options of tables."""
+        """Fill in the database's own names of types and options of tables in the text of statements."""
         dialect = self.kind.dialect
         integer, string = dialect.types[Storage.WHOLE], dialect.types[Storage.TEXT]
         return text.format(integer=integer, text=string, blob=dialect.blob, by_key=dialect.by_key)
 
     @contextmanager
     def _writer(self, begin: str | None = None) -> Iterator[StoreConnection]:
-        """The connection that writes, with a transaction begun if there is a statement for that."""
+        """The connection that writes, after running the statement `begin`, if given."""
         with self._write_lock, self._as_store_errors():
             if self._closed:
                 raise StoreError("the store is closed")
@@ -138,34 +138,34 @@ class StoreDatabase(ABC):
 
     @contextmanager
     def _as_store_errors(self) -> Iterator[None]:
-        """Raise errors of the driver as those of the store."""
+        """Raise errors of the driver as StoreError."""
         errors = self.kind.errors()
         try:
             yield
         except UnicodeEncodeError as error:
             raise StoreError("a text has a lone surrogate, which UTF-8 cannot encode") from error
         except errors as error:
-            kind = StoreUnavailableError if self.kind.is_passing(error) else StoreError
+            kind = StoreUnavailableError if self.kind.is_transient(error) else StoreError
             raise kind(self._message(error)) from error
 
     @abstractmethod
     def _message(self, error: Exception) -> str:
-        """What an error of the driver means."""
+        """The message of a StoreError for an error of the driver."""
 
 
 def places(count: int) -> str:
-    """So many `?`, in brackets."""
+    """`count` placeholders in brackets: `(?, ?, ?)`."""
     return f"({', '.join('?' * count)})"
 
 
 def parts(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
-    """Values in as many parts as statements need to name them all."""
+    """Values in parts that are small enough for one statement each."""
     for start in range(0, len(values), _VALUES_AT_ONCE):
         yield values[start : start + _VALUES_AT_ONCE]
 
 
 def fitting(sizes: Iterable[int], most: int) -> int:
-    """How many of the first sizes are no more than `most` together, but at least one."""
+    """How many of the first sizes add up to at most `most`; 1 at least."""
     count = 0
     for size in sizes:
         most -= size
@@ -176,6 +176,6 @@ def fitting(sizes: Iterable[int], most: int) -> int:
 
 
 def rows_in(transaction: Transaction, text: str, values: Sequence[Any]) -> Iterator[Row]:
-    """The rows of a query whose text ends with `IN`, for all these values."""
+    """The rows that a query whose text ends with `IN` returns for all these values."""
     for some in parts(values):
         yield from transaction.rows(f"{text} {places(len(some))}", some)

@@ -1,4 +1,4 @@
-"""The tables of the store, and how a store of an earlier Harken gets them: numbered steps, each made once."""
+"""The tables of the store, and the migration of stores of earlier Harkens: numbered steps, each applied once."""
 
 from __future__ import annotations
 
@@ -102,13 +102,13 @@ ALTER TABLE webhooks ADD COLUMN failing_since {integer};
 UPDATE webhooks SET failures = attempts;
 """
 STEPS = (_FIRST, _SECOND)
-"""To change the tables, add a step; one that was released is never changed."""
+"""To change the tables, add a step. Never change a step that was released."""
 
 
 def migrate(database: StoreDatabase, *, create: bool = True) -> None:
-    """Bring the tables up to date. Raises StoreError for a store of a later Harken.
+    """Create the tables or bring them up to date.
 
-    Where there are no tables and none may be made, StoreError says so.
+    Raises StoreError for a store of a later Harken, and if there are no tables and `create` is False.
     """
     with database.reading() as reading:
         version = _version(reading, database)
@@ -125,12 +125,12 @@ def migrate(database: StoreDatabase, *, create: bool = True) -> None:
             for statement in _statements(database.filled(step)):
                 transaction.run(statement)
         if version is None:
-            _invent(transaction)
+            _insert_settings(transaction)
         transaction.run("UPDATE layout SET version = ?", (len(STEPS),))
 
 
 def _version(transaction: Transaction, database: StoreDatabase) -> int | None:
-    """The layout that a store has; None if it has none. Raises StoreError for one that is not known yet."""
+    """The version of a store's layout; None without a store. Raises StoreError for a version of a later Harken."""
     if not transaction.rows(database.layout):
         return None
     version = int(transaction.rows("SELECT version FROM layout")[0][0])
@@ -141,8 +141,8 @@ def _version(transaction: Transaction, database: StoreDatabase) -> int | None:
     return version
 
 
-def _invent(transaction: Transaction) -> None:
-    """Give a new store its name, and the secret that tokens are signed with."""
+def _insert_settings(transaction: Transaction) -> None:
+    """Give a new store a random name, and a secret to sign tokens with."""
     for name in ("store", "token_secret"):
         transaction.run("INSERT INTO settings (name, value) VALUES (?, ?)", (name, secrets.token_hex(32)))
 

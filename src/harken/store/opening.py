@@ -1,4 +1,4 @@
-"""Which store a text names: a path is SQLite's, a URL PostgreSQL's."""
+"""Open a store by its name: a path for SQLite, a URL for PostgreSQL."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from harken.store.store import Store
 
 
 def open_store(place: str, *, create: bool = True, secrets_keys: Sequence[str] = ()) -> Store:
-    """The store at a path or URL. Its tables are made, if it may `create` them, or brought up to date.
+    """Open the store at a path or URL, and bring its tables up to date. A new store is made if `create` is True.
 
     Secrets are encrypted with the first of `secrets_keys`, and decrypted with any of them. Raises StoreError, and
-    ConfigError for a key that is none.
+    ConfigError for an invalid key.
     """
     sealing = Sealing(secrets_keys)
     if is_postgres(place):

@@ -1,10 +1,10 @@
-"""The outbox: notifications in packs, one for each lane and transaction, and how those of a subscription are found.
+"""The outbox: notifications in packs, one for each lane and transaction, and how to read a subscription's from them.
 
-A row a notification would cost more than all the rest of a transaction. A pack has the notifications of one lane that
-were appended together; to read a subscription's, the packs of its lane that name it are gone through from a cursor on.
+A row for each notification would cost more than all the rest of a transaction. A pack has the notifications of one
+lane that were appended together. A subscription's notifications are in the packs of its lane that contain its id.
 
-Lanes lie in different pages. Where a transaction writes every page that it changes as a whole, its notifications are
-one pack at first, in the tail. When the tail has become long, all of it is spread over the lanes at once.
+Lanes lie in different pages. In a database that writes whole pages, the notifications of a transaction are one pack at
+first, in the tail. Once the tail is long, all of it is spread over the lanes at once.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from harken.store.database import Transaction, fitting, rows_in
 from harken.store.stored import JournalledEvent, Notified
 
 LANES = 128
-"""More would make more rows a transaction, fewer would make readers pass over more packs of others."""
+"""More lanes make more rows a transaction; with fewer, readers scan more packs of other subscriptions."""
 TAIL = LANES
 """The lane of packs that are not spread yet. They are later than all others."""
 _TAIL_PACKS, _TAIL_NOTIFICATIONS = 64, 16_384
-"""What the tail has at most: whoever reads, passes over it."""
+"""Most packs and notifications in the tail: every reader scans it."""
 _COLUMNS = "lane", "last", "base", "event", "last_event", "time", "entries", "subscriptions"
 _ENTRY = np.dtype("<u4")
 _READ = "SELECT last, base, event, time, entries, subscriptions FROM notifications "
 
 
 def lane_of(subscription: str) -> int:
-    """The lane that the notifications of a subscription lie in."""
+    """The lane of a subscription's notifications."""
     return crc32(subscription.encode("utf-8", "surrogatepass")) % LANES
 
 
@@ -49,15 +49,15 @@ class NewNotification(NamedTuple):
 
 @dataclass(slots=True)
 class NewNotifications:
-    """Notifications of one transaction, in columns: their numbers follow `base` without gaps."""
+    """Notifications of one transaction, in columns. Their numbers follow `base` without gaps."""
 
     base: int
     time: int
     subscriptions: list[str] = field(default_factory=list)
     events: list[int] = field(default_factory=list)
-    """The number of the event of each, which never falls."""
+    """The event number of each notification, in ascending order."""
     suppressed: dict[int, int] = field(default_factory=dict)
-    """How many were suppressed before one, by its place; 0 for others."""
+    """By place of a notification, how many were suppressed before it; left out where none were."""
 
     def __len__(self) -> int:
         return len(self.subscriptions)
@@ -66,28 +66,28 @@ class NewNotifications:
         return self.at(range(len(self)))
 
     def at(self, places: Iterable[int]) -> Iterator[NewNotification]:
-        """Those at some places."""
+        """The notifications at these places."""
         for place in places:
             number, suppressed = self.base + place + 1, self.suppressed.get(place, 0)
             yield NewNotification(number, self.subscriptions[place], self.events[place], self.time, suppressed)
 
     @property
     def last(self) -> int:
-        """The number of the last one."""
+        """The number of the last notification."""
         return self.base + len(self)
 
 
 def insert_packs(transaction: Transaction, new: NewNotifications) -> None:
-    """Write notifications."""
+    """Insert the notifications of a transaction into the outbox."""
     if not len(new):
         return
     packs = [_packed(new)]
     if not transaction.writes_whole_pages:
         packs = _spread(packs)
     elif _is_full(transaction, len(new)):
-        known = transaction.rows(f"SELECT {', '.join(_COLUMNS)} FROM notifications WHERE lane = ?", (TAIL,))
+        tail = transaction.rows(f"SELECT {', '.join(_COLUMNS)} FROM notifications WHERE lane = ?", (TAIL,))
         transaction.run("DELETE FROM notifications WHERE lane = ?", (TAIL,))
-        packs = _spread([*known, *packs])
+        packs = _spread([*tail, *packs])
     transaction.insert("notifications", _COLUMNS, packs)
 
 
@@ -103,14 +103,14 @@ def _packed(new: NewNotifications) -> Row:
 
 
 def _is_full(transaction: Transaction, more: int) -> bool:
-    """Whether the tail has no room for a pack of so many notifications."""
+    """Whether the tail has no room for another pack of `more` notifications."""
     text = "SELECT COUNT(*), COALESCE(SUM(last - base), 0) FROM notifications WHERE lane = ?"
     packs, notifications = transaction.rows(text, (TAIL,))[0]
     return bool(packs >= _TAIL_PACKS or notifications + more > _TAIL_NOTIFICATIONS)
 
 
 def _spread(packs: Iterable[Row]) -> list[Row]:
-    """Packs of the tail as packs of lanes, in the order of the table."""
+    """Divide packs of the tail into packs of the lanes, in the order of the table's key."""
     rows: list[Row] = []
     for _, _, base, event, _, time, packed, subscriptions in packs:
         ids = bytes(subscriptions)[1:-1].split(b"\0")
@@ -129,49 +129,53 @@ def _spread(packs: Iterable[Row]) -> list[Row]:
 
 
 def has_after(transaction: Transaction, id: str, after: int) -> bool:
-    """Whether a subscription has notifications after one."""
-    return bool(_taken(_packs(transaction, id, after, 2), {id: after}, 1))
+    """Whether a subscription has notifications after a number."""
+    return bool(_first(_packs(transaction, id, after, 2), {id: after}, 1))
 
 
 def read_after(
     transaction: Transaction, begin: Mapping[str, int], limit: int, most_bytes: int | None = None
 ) -> tuple[list[Notified], bool]:
-    """The first notifications of subscriptions, in their order; of each those after a number.
+    """The first `limit` notifications of subscriptions, in their order, and whether there may be more.
 
-    They end early where their events have more bytes. Returns also whether there may be more of them.
+    `begin` has the number for each subscription after which its notifications are read. There are fewer of them if
+    their events have more than `most_bytes` together, but at least one.
     """
-    found: list[NewNotification] = []
+    first: list[NewNotification] = []
     for id, after in begin.items():
-        found += _taken(_packs(transaction, id, after, limit + 1, [lane_of(id)]), {id: after}, limit)
-        if len(found) > limit:
-            found = sorted(found)[:limit]
-    if len(found) < limit:  # all of the tail is later
-        found += _taken(_tail_packs(transaction, begin, limit + 1), begin, limit - len(found))
-    kept = _with_events(transaction, found, most_bytes)
-    return kept, bool(kept) and (len(kept) < len(found) or len(kept) == limit)
+        first += _first(_packs(transaction, id, after, limit + 1, [lane_of(id)]), {id: after}, limit)
+        if len(first) > limit:
+            first = sorted(first)[:limit]
+    if len(first) < limit:  # all of the tail is later
+        first += _first(_tail_packs(transaction, begin, limit + 1), begin, limit - len(first))
+    kept = _with_events(transaction, first, most_bytes)
+    return kept, bool(kept) and (len(kept) < len(first) or len(kept) == limit)
 
 
 def read_at(transaction: Transaction, id: str, numbers: Sequence[int], most_bytes: int | None = None) -> list[Notified]:
-    """Those of these numbers that belong to a subscription, in their order, while their events have no more bytes."""
-    found: list[NewNotification] = []
-    known: dict[int, NewNotification] = {}
+    """The notifications of a subscription that have these numbers, in their order.
+
+    There are fewer of them if their events have more than `most_bytes` together, but at least one.
+    """
+    notifications: list[NewNotification] = []
+    in_pack: dict[int, NewNotification] = {}
     last = -1
     for number in sorted(set(numbers)):
         if number > last:
             pack = next(_packs(transaction, id, number - 1, 1), None)
             if pack is None:
                 break
-            last, known = pack[0], {each.number: each for each in _unpacked(pack, [id])}
-        if number in known:
-            found.append(known[number])
-    return _with_events(transaction, found, most_bytes)
+            last, in_pack = pack[0], {each.number: each for each in _unpacked(pack, [id])}
+        if number in in_pack:
+            notifications.append(in_pack[number])
+    return _with_events(transaction, notifications, most_bytes)
 
 
 def prune_packs(transaction: Transaction, first_event: int, up_to: int | None, most: int) -> tuple[int, int | None]:
-    """Delete packs whose events are all before one, and whose notifications are all up to a number.
+    """Delete at most about `most` packs whose events are all before `first_event`, and whose notifications are all up
+    to `up_to`.
 
-    Returns how many packs, at most so many, and a number before which there are no notifications any more; None if
-    there are none at all.
+    Returns the number of deleted packs, and the number before which no notifications are left; None if there are none.
     """
     text = "SELECT last, base, last_event FROM notifications WHERE lane = ? ORDER BY last LIMIT ?"
     count, kept = 0, None
@@ -189,22 +193,23 @@ def prune_packs(transaction: Transaction, first_event: int, up_to: int | None, m
     return count, kept
 
 
-def _taken(packs: Iterable[Row], begin: Mapping[str, int], limit: int) -> list[NewNotification]:
-    """The first notifications of subscriptions in packs that follow each other; of each those after a number."""
-    found: list[NewNotification] = []
+def _first(packs: Iterable[Row], begin: Mapping[str, int], limit: int) -> list[NewNotification]:
+    """The first `limit` notifications in ascending packs that come after the number of their subscription."""
+    notifications: list[NewNotification] = []
     for pack in packs:
-        found += [each for each in _unpacked(pack, begin) if each.number > begin[each.subscription]]
-        if len(found) >= limit:
+        notifications += [each for each in _unpacked(pack, begin) if each.number > begin[each.subscription]]
+        if len(notifications) >= limit:
             break
-    return found[:limit]
+    return notifications[:limit]
 
 
 def _packs(
     transaction: Transaction, id: str, after: int, limit: int, lanes: Sequence[int] | None = None
 ) -> Iterator[Row]:
-    """The packs that name a subscription and end after a number, so many of each lane: its own, and the tail.
+    """The packs with notifications of a subscription that end after a number, at most `limit` of each lane.
 
-    Each has at least one notification of the subscription; only of the first all may be before the number.
+    The lanes are by default the subscription's own and the tail. Only in the first pack of a lane may all of the
+    subscription's notifications be before the number.
     """
     rest = f"WHERE lane = ? AND last > ? AND {transaction.contains('subscriptions')} ORDER BY last LIMIT ?"
     for lane in _lanes(transaction, id) if lanes is None else lanes:
@@ -212,7 +217,7 @@ def _packs(
 
 
 def _tail_packs(transaction: Transaction, begin: Mapping[str, int], limit: int) -> Iterator[Row]:
-    """The packs of the tail in which there may be notifications of subscriptions: of several, it is read once."""
+    """The packs of the tail that may have notifications of these subscriptions. For several it is read only once."""
     if not transaction.writes_whole_pages or not begin:
         return
     if len(begin) == 1:
@@ -224,31 +229,31 @@ def _tail_packs(transaction: Transaction, begin: Mapping[str, int], limit: int) 
 
 
 def _lanes(transaction: Transaction, id: str) -> list[int]:
-    """Where the notifications of a subscription may lie, the earlier ones first."""
+    """The lanes that may have notifications of a subscription, the one with earlier notifications first."""
     return [lane_of(id), TAIL] if transaction.writes_whole_pages else [lane_of(id)]
 
 
 def _needle(id: str) -> bytes:
-    return f"\0{id}\0".encode()  # ids have no NUL: the server takes printable ones only
+    return f"\0{id}\0".encode()  # ids have no NUL: the server rejects ids that are not printable
 
 
 def _unpacked(pack: Row, ids: Iterable[str]) -> list[NewNotification]:
-    """The notifications of subscriptions in a pack."""
+    """The notifications of these subscriptions in a pack."""
     _, base, event, time, packed, subscriptions = pack
-    names = {id.encode(): id for id in ids}
+    wanted = {id.encode(): id for id in ids}
     every = bytes(subscriptions)[1:-1].split(b"\0")
-    found = [(place, names[each]) for place, each in enumerate(every) if each in names]
-    entries: NDArray[np.uint32] = np.frombuffer(packed, _ENTRY).reshape(-1, 3)[[place for place, _ in found]]
+    places = [(place, wanted[each]) for place, each in enumerate(every) if each in wanted]
+    entries: NDArray[np.uint32] = np.frombuffer(packed, _ENTRY).reshape(-1, 3)[[place for place, _ in places]]
     return [
-        NewNotification(base + number, id, event + at, time, held)
-        for (_, id), (number, at, held) in zip(found, entries.tolist(), strict=True)
+        NewNotification(base + number, id, event + event_offset, time, suppressed)
+        for (_, id), (number, event_offset, suppressed) in zip(places, entries.tolist(), strict=True)
     ]
 
 
 def _with_events(
     transaction: Transaction, entries: Sequence[NewNotification], most_bytes: int | None
 ) -> list[Notified]:
-    """Notifications in their order with their events, while these have no more bytes. The first is always there."""
+    """Notifications in their order, with their events: the first, and more while the events fit into `most_bytes`."""
     entries = sorted(entries)
     if most_bytes is not None and len(entries) > 1:
         sizes = _sizes(transaction, entries)
@@ -263,12 +268,12 @@ def _with_events(
 
 
 def _sizes(transaction: Transaction, entries: Sequence[NewNotification]) -> dict[int, int]:
-    """The bytes of their events, by number. No event is read for that."""
+    """The size in bytes of each notification's event, by event number, without reading the events."""
     numbers = sorted({each.event for each in entries})
     return dict(rows_in(transaction, "SELECT number, length(body) FROM events WHERE number IN", numbers))
 
 
 def event_of(row: Row) -> JournalledEvent:
-    """An event from its row."""
-    number, at, kind, body = row
-    return JournalledEvent(number, at, kind, bytes(body))
+    """The event of a row of the journal."""
+    number, time, kind, body = row
+    return JournalledEvent(number, time, kind, bytes(body))

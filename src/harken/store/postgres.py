@@ -10,10 +10,10 @@ from harken.databases.on_postgres import PASSWORD_HINT, SECONDS, PostgresConnect
 from harken.errors import StoreError, StoreUnavailableError, reason_of
 from harken.store.database import StoreDatabase, Transaction
 
-_MIGRATING = 7_401_215_306
-"""The advisory lock of whoever makes or changes tables."""
+_MIGRATION_LOCK = 7_401_215_306
+"""The advisory lock that a process holds while it creates or changes tables."""
 CHANNEL = "harken"
-"""What a process tells the others on, when it has committed."""
+"""The channel on which a process notifies the others after a commit."""
 
 
 class _StoreSession(PostgresConnection):
@@ -24,9 +24,9 @@ class _StoreSession(PostgresConnection):
         try:
             super().connect()
         except self.errors() as error:
-            if self.is_passing(error):
+            if self.is_transient(error):
                 raise StoreUnavailableError(f"PostgreSQL cannot be used now: {_without_address(error)}") from None
-            # It quotes what it does not understand, which may be a part of the password.
+            # The driver's message quotes the part that it cannot parse, which may be part of the password.
             raise StoreError("the URL of the store cannot be understood", hint=f"in {PASSWORD_HINT}") from None
 
 
@@ -37,7 +37,7 @@ class PostgresDatabase(StoreDatabase):
     layout = "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = 'harken' AND tablename = 'layout'"
     writes_whole_pages = False
     contains = "position(? in {}) > 0"
-    announcing = f"SELECT pg_notify('{CHANNEL}', ?)"
+    notify = f"SELECT pg_notify('{CHANNEL}', ?)"
     claims = " FOR UPDATE SKIP LOCKED"
     _begin_reading = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
@@ -48,26 +48,26 @@ class PostgresDatabase(StoreDatabase):
     @contextmanager
     def migrating(self) -> Iterator[Transaction]:
         with self.writing() as transaction:
-            transaction.rows("SELECT pg_advisory_xact_lock(?)", (_MIGRATING,))
+            transaction.rows("SELECT pg_advisory_xact_lock(?)", (_MIGRATION_LOCK,))
             transaction.run("CREATE SCHEMA IF NOT EXISTS harken")
             yield transaction
 
     def announced(self, seconds: float) -> Iterator[str]:
-        """What other processes announce, as it comes; an empty text whenever nothing came for so long."""
+        """The texts that processes announce, as they arrive; an empty text after `seconds` without one."""
         with self._as_store_errors(), closing(_StoreSession(self._url)) as connection:
             connection.connect()
             connection.run(f"LISTEN {CHANNEL}")
-            yield ""  # something may have come before
+            yield ""  # changes before LISTEN were not announced here
             while not self._closed:
-                heard = list(connection.driver.notifies(timeout=seconds, stop_after=1))  # all that came together
-                yield from [each.payload for each in heard] or [""]
+                notices = list(connection.driver.notifies(timeout=seconds, stop_after=1))  # all that came together
+                yield from [each.payload for each in notices] or [""]
 
     def _message(self, error: Exception) -> str:
-        what = "cannot be used now" if self.kind.is_passing(error) else "refused"
+        what = "cannot be used now" if self.kind.is_transient(error) else "refused"
         return f"PostgreSQL {what}: {reason_of(error)}"
 
 
 def _without_address(error: Exception) -> str:
-    """Why there is no connection. What is taken for a host may be a part of the password."""
-    _, is_told, why = reason_of(error).rpartition(" failed: ")
-    return why if is_told else "the server cannot be found"
+    """Why there is no connection, without the host: in a mistyped URL, it may be part of the password."""
+    _, separator, reason = reason_of(error).rpartition(" failed: ")
+    return reason if separator else "the server cannot be found"

@@ -1,4 +1,4 @@
-"""Secrets that the server has to read back, encrypted with keys that are kept outside the store."""
+"""Encryption of the secrets in the store, with keys that are kept outside of it."""
 
 from __future__ import annotations
 
@@ -14,51 +14,54 @@ if TYPE_CHECKING:
     from cryptography.fernet import Fernet
 
 _SEALED = "sealed:"
-"""How an encrypted secret begins. After it come the name of its key, and a token of Fernet."""
+"""The prefix of an encrypted secret. The name of its key and a Fernet token follow."""
 _KEY_BYTES = 32
 _NAME_DIGITS = 16
 
 
 class Sealing:
-    """Encrypts with the first of its keys, and decrypts with any. Without keys it leaves secrets as they are."""
+    """Encrypts secrets with the first of its keys, and decrypts with any. Without keys, secrets stay in clear."""
 
     def __init__(self, keys: Sequence[str] = ()) -> None:
-        """Raises ConfigError for a key that is none, and MissingExtraError without the library that encrypts."""
+        """Raises ConfigError for an invalid key, and MissingExtraError if the library `cryptography` is missing."""
         self._ciphers = dict(_cipher(each) for each in keys)
         self._first = next(iter(self._ciphers), None)
 
     @property
-    def mark(self) -> str:
-        """How a secret begins that is as this would keep it; empty without keys."""
+    def prefix(self) -> str:
+        """The start of secrets that are encrypted with the first key; empty without keys."""
         return "" if self._first is None else f"{_SEALED}{self._first}:"
 
     def sealed(self, secret: str) -> str:
-        """A secret as the store keeps it: encrypted with the first key. Raises StoreError if it cannot be decrypted."""
-        if secret.startswith(self.mark) or self._first is None:
+        """Encrypt a secret with the first key. One that another key encrypted is decrypted first.
+
+        Raises StoreError if no key decrypts it.
+        """
+        if secret.startswith(self.prefix) or self._first is None:
             return secret
-        return self.mark + self._ciphers[self._first].encrypt(self.opened(secret).encode()).decode()
+        return self.prefix + self._ciphers[self._first].encrypt(self.opened(secret).encode()).decode()
 
     def opened(self, stored: str) -> str:
-        """A secret from what the store has. Raises StoreError if none of the keys decrypts it."""
+        """Decrypt a secret of the store. Raises StoreError if none of the keys decrypts it."""
         if not stored.startswith(_SEALED):
             return stored
         name, _, token = stored.removeprefix(_SEALED).partition(":")
         if not self._ciphers:
-            hint = "give the server the key that they were encrypted with: --secrets-key FILE, or HARKEN_SECRETS_KEY"
+            hint = "start the server with the key that encrypted them: --secrets-key FILE, or HARKEN_SECRETS_KEY"
             raise StoreError("the secrets in the store are encrypted, and there is no key", hint=hint)
         from cryptography.fernet import InvalidToken
 
         try:
             return self._ciphers[name].decrypt(token.encode()).decode()
         except KeyError:
-            hint = "name the key before, too, behind the new one, until all secrets are encrypted with that"
-            raise StoreError("no key given is the one that the store's secrets are encrypted with", hint=hint) from None
+            hint = "keep the old key after the new one until all secrets are encrypted with the new one"
+            raise StoreError("none of the keys decrypts the store's secrets", hint=hint) from None
         except InvalidToken:
             raise StoreError("a secret in the store is damaged: its key does not decrypt it") from None
 
 
 def _cipher(key: str) -> tuple[str, Fernet]:
-    """The name of a key, which tells nothing of it, and what encrypts with it."""
+    """The name of a key, which is a hash and reveals nothing of it, and its cipher."""
     with needing_extra():
         from cryptography.fernet import Fernet
 

@@ -1,4 +1,4 @@
-"""SQLite under the store: one file, WAL, every commit on disk."""
+"""SQLite under the store: one file in WAL mode; every commit is flushed to disk."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from harken.store.database import StoreConnection, StoreDatabase, Transaction
 _BUSY_SECONDS = 30.0
 _CACHE_KIB = 65_536
 _CHECKPOINT_PAGES = 4_000
-"""Pages of the WAL after which it is written back: more, so that pages that many batches change are written less."""
+"""Pages of the WAL per checkpoint. SQLite's lower default rewrites pages that many batches change more often."""
 _LOG_BYTES = 32 << 20
-"""Bytes of the WAL that stay on disk once it was written back."""
+"""Bytes to which the WAL file is truncated after a checkpoint."""
 _FEWEST_FREE, _FREE_SHARE = 4_096, 4
-"""Free pages are given back if there are more than this, and more than a quarter of all."""
-_GIVEN_BACK_AT_ONCE = 1_000
+"""Shrink the file if it has more free pages than `_FEWEST_FREE` and than 1/_FREE_SHARE of all."""
+_FREED_AT_ONCE = 1_000
 _PATIENCE_MS = 200
-"""How long the WAL's end waits for those who read, and writers with it."""
+"""How long truncating the WAL waits for readers. Writers wait meanwhile."""
 
 
 class SqliteDatabase(StoreDatabase):
-    """A file. One connection writes, and as many as are needed read."""
+    """A file. One connection writes, any number of others read."""
 
     kind = SqliteConnection
     layout = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'layout'"
@@ -42,7 +42,7 @@ class SqliteDatabase(StoreDatabase):
         _create_private(path)
         try:
             with self._writer() as writer:
-                if not _pragma(writer, "page_count"):  # later it would have no effect
+                if not _pragma(writer, "page_count"):  # it has an effect on an empty file only
                     writer.run("PRAGMA auto_vacuum = INCREMENTAL")
                 if _set_wal(writer) != "wal":
                     raise StoreError(f"{path} cannot be kept in WAL mode: is it on a network file system?")
@@ -60,24 +60,24 @@ class SqliteDatabase(StoreDatabase):
             finally:
                 with suppress(sqlite3.Error):
                     transaction.rows(f"PRAGMA secure_delete = {before}")
-        with suppress(StoreError), self._writer() as writer:  # somebody may read: a later checkpoint does it then
+        with suppress(StoreError), self._writer() as writer:  # while somebody reads, a later checkpoint does it
             writer.rows("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def give_back(self) -> bool:
-        """A file of an earlier Harken gives nothing back until it had a VACUUM: it uses what is free again."""
+    def shrink(self) -> bool:
+        """Truncate the file. A file of an earlier Harken does not shrink before a VACUUM; it reuses its free pages."""
         with self._writer() as writer:
-            self._end_log(writer)
+            self._truncate_log(writer)
             if not _has_much_free(writer) or not _pragma(writer, "auto_vacuum"):
                 return False
-            # It has a row without columns for each page, after the first of which `execute` would stop.
-            writer.driver.executescript(f"PRAGMA incremental_vacuum({_GIVEN_BACK_AT_ONCE})")
+            # The pragma returns a row for each page: `execute` would stop after the first.
+            writer.driver.executescript(f"PRAGMA incremental_vacuum({_FREED_AT_ONCE})")
             has_more = _has_much_free(writer)
             if not has_more:
-                writer.rows("PRAGMA wal_checkpoint(PASSIVE)")  # cuts the file
+                writer.rows("PRAGMA wal_checkpoint(PASSIVE)")  # truncates the file
             return has_more
 
-    def _end_log(self, writer: StoreConnection) -> None:
-        """Begin the WAL anew if it is long: where somebody always reads, SQLite does not by itself."""
+    def _truncate_log(self, writer: StoreConnection) -> None:
+        """Truncate the WAL if it is long. SQLite does not do it by itself while there is always a reader."""
         with suppress(OSError):
             if Path(f"{self._path}-wal").stat().st_size > _LOG_BYTES:
                 writer.run(f"PRAGMA busy_timeout = {_PATIENCE_MS}")
@@ -97,13 +97,13 @@ def _connection(path: str, *settings: str) -> SqliteConnection:
 
 
 def _create_private(path: str) -> None:
-    """Make the file, for its owner only, if it is not there. SQLite gives the files beside it the same rights."""
-    with suppress(OSError):  # it is there, or SQLite says why it cannot be
+    """Create the file, if there is none, readable by its owner only. SQLite gives its -wal and -shm the same mode."""
+    with suppress(OSError):  # it exists, or SQLite reports why it cannot be created
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _set_wal(writer: StoreConnection) -> str:
-    """Set the mode, and return the one that it is. SQLite itself does not wait for others who set it, too."""
+    """Set WAL mode, and return the mode in force. SQLite does not wait for other processes that set it, so retry."""
     deadline = time.monotonic() + _BUSY_SECONDS
     while True:
         try:

@@ -1,4 +1,4 @@
-"""The store of a server: what is asked of it, and the transactions that change it."""
+"""The store of a server: its queries, and the transactions that change it."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from harken.store.writing import Writing
 _COLUMNS = ", ".join(f"s.{name}" for name in SUBSCRIPTION_COLUMNS)
 _WEBHOOK_COLUMNS = "subscription, acknowledged, state, attempts, next_at, last_error, failures, failing_since"
 _LENGTH = "length(s.condition) + length(COALESCE(s.labels, ''))"
-"""Characters of what can be long of a subscription."""
+"""Characters of the columns of a subscription that can be long."""
 
 
 def microseconds() -> int:
-    """The time now."""
+    """The current time in microseconds since 1970, UTC."""
     return time.time_ns() // 1_000
 
 
@@ -46,11 +46,11 @@ class Store:
     def __init__(self, database: StoreDatabase, *, is_shared: bool, sealing: Sealing | None = None) -> None:
         self.database = database
         self.sealing = sealing or Sealing()
-        """What encrypts the secrets of webhooks. Whoever reads one from here opens it where it is used."""
+        """Encrypts the secrets of webhooks. The store returns them encrypted: open one only where it is used."""
         self.is_shared = is_shared
-        """Whether other processes may change it, too."""
+        """Whether other processes may change the store, too."""
         self.origin = secrets.token_hex(8)
-        """What this process signs its changes with."""
+        """The random name of this process in the change log."""
         self._settings = self._read_settings()
 
     def close(self) -> None:
@@ -58,7 +58,7 @@ class Store:
 
     @contextmanager
     def writing(self, now: int | None = None) -> Iterator[Writing]:
-        """A transaction, on disk when the block ends. Raises StoreError."""
+        """A write transaction, committed to disk when the block ends. Raises StoreError."""
         with self.database.writing() as transaction:
             writing = Writing(transaction, self.origin, microseconds() if now is None else now)
             yield writing
@@ -66,12 +66,12 @@ class Store:
 
     @property
     def name(self) -> str:
-        """What no other store is called."""
+        """The random name of the store, which no other store has."""
         return self._settings["store"]
 
     @property
     def source(self) -> str:
-        """The `source` of CloudEvents with notifications of this store: their numbers are its own."""
+        """The `source` of CloudEvents with notifications of this store, in which their numbers are unique."""
         return f"/stores/{self.name[:32]}/subscriptions"
 
     @property
@@ -79,28 +79,29 @@ class Store:
         return bytes.fromhex(self.sealing.opened(self._settings["token_secret"]))
 
     def seal_secrets(self) -> int:
-        """Encrypt the secrets that are in clear, or encrypted with another key than the first. Returns how many.
+        """Encrypt with the first key all secrets that are in clear or encrypted with another key. Returns how many.
 
-        Raises StoreError if the keys do not open the secrets that are there.
+        Raises StoreError if the keys do not decrypt the secrets of the store.
         """
         sealing, token = self.sealing, self._settings["token_secret"]
         sealing.opened(token)
-        if not sealing.mark:
+        if not sealing.prefix:
             return 0
         with self.database.reading() as reading:
             is_sealed = reading.contains("delivery")
             text = f"SELECT id, delivery FROM subscriptions WHERE delivery IS NOT NULL AND NOT ({is_sealed})"
-            rows = reading.rows(text, (f'"secret": "{sealing.mark}',))
-        stale = [(id, delivery, known) for id, delivery in rows if (known := StoredDelivery.from_json(delivery)).secret]
+            rows = reading.rows(text, (f'"secret": "{sealing.prefix}',))
+        parsed = [(id, text, StoredDelivery.from_json(text)) for id, text in rows]
+        stale = [(id, text, delivery) for id, text, delivery in parsed if delivery.secret]
         if not stale and sealing.sealed(token) == token:
             return 0
         with self.database.erasing() as transaction:
             transaction.run("UPDATE settings SET value = ? WHERE name = 'token_secret'", (sealing.sealed(token),))
-            for id, delivery, known in stale:
-                sealed = replace(known, secret=sealing.sealed(known.secret or "")).to_json()
-                # What was changed meanwhile was sealed by whoever changed it.
-                text = "UPDATE subscriptions SET delivery = ? WHERE id = ? AND delivery = ?"
-                transaction.run(text, (sealed, id, delivery))
+            for id, text, delivery in stale:
+                sealed = replace(delivery, secret=sealing.sealed(delivery.secret or "")).to_json()
+                # A process that changed the delivery meanwhile has sealed its secret: leave that one.
+                update = "UPDATE subscriptions SET delivery = ? WHERE id = ? AND delivery = ?"
+                transaction.run(update, (sealed, id, text))
         return len(stale)
 
     # Subscriptions
@@ -109,11 +110,11 @@ class Store:
         return next(iter(self.subscriptions_of([id])), None)
 
     def subscriptions_of(self, ids: Sequence[str]) -> list[StoredSubscription]:
-        """Those of the ids that there are."""
+        """The subscriptions of these ids. Unknown ids are left out."""
         return self._subscriptions("s.id", ids)
 
     def subscriptions_with(self, tickets: Sequence[bytes]) -> list[StoredSubscription]:
-        """Those that these tickets, as SHA-256, open."""
+        """The subscriptions that these tickets, as SHA-256, open."""
         return self._subscriptions("s.ticket", tickets)
 
     def listed(
@@ -131,14 +132,16 @@ class Store:
         language: str | None = None,
         most_length: int | None = None,
     ) -> tuple[list[StoredSubscription], str | None]:
-        """The same, fewer where their texts are longer together, but one at least; and the id after which there may be
-        others.
+        """A page of subscriptions in the order of their ids, and the id after which there may be others.
+
+        The page has fewer than `limit` if their texts have more than `most_length` characters together, but at least
+        one.
         """
-        filters = {"s.owner": owner, "s.language": language}
-        given = {name: value for name, value in filters.items() if value is not None}
-        where = "".join(f" AND {name} = ?" for name in given)
+        columns = {"s.owner": owner, "s.language": language}
+        filters = {name: value for name, value in columns.items() if value is not None}
+        where = "".join(f" AND {name} = ?" for name in filters)
         rest = f"FROM subscriptions s WHERE s.id > ?{where} ORDER BY s.id LIMIT ?"
-        values = after, *given.values()
+        values = after, *filters.values()
         with self.database.reading() as transaction:
             if most_length is not None:
                 lengths = [row[0] for row in transaction.rows(f"SELECT {_LENGTH} {rest}", (*values, limit))]
@@ -149,21 +152,21 @@ class Store:
         return [StoredSubscription.of_row(row) for row in rows], rows[-1][0] if has_more else None
 
     def owned(self, owner: str) -> int:
-        """How many subscriptions somebody has."""
-        return int(self._one("SELECT COUNT(*) FROM subscriptions WHERE owner = ?", (owner,)))
+        """How many subscriptions an owner has."""
+        return self._integer("SELECT COUNT(*) FROM subscriptions WHERE owner = ?", (owner,))
 
     def expiring(self, before: int, limit: int) -> list[tuple[str, int]]:
-        """(id, time) of the subscriptions that expire first."""
+        """(id, time) of the first `limit` subscriptions that expire before a time."""
         text = "SELECT id, expires_at FROM subscriptions WHERE expires_at < ? ORDER BY expires_at LIMIT ?"
         with self.database.reading() as transaction:
             return [(row[0], row[1]) for row in transaction.rows(text, (before, limit))]
 
     def last_expiry(self, now: int) -> int:
-        """When the last of those that have expired and are not swept yet did; 0 if there are none."""
-        return self._one("SELECT COALESCE(MAX(expires_at), 0) FROM subscriptions WHERE expires_at <= ?", (now,))
+        """The latest expiry among the expired subscriptions that are not removed yet; 0 if there are none."""
+        return self._integer("SELECT COALESCE(MAX(expires_at), 0) FROM subscriptions WHERE expires_at <= ?", (now,))
 
     def deliveries(self) -> dict[str, StoredDelivery]:
-        """The subscriptions that want more than to be asked."""
+        """The deliveries that are not the default, by subscription."""
         text = "SELECT id, delivery FROM subscriptions WHERE delivery IS NOT NULL"
         with self.database.reading() as transaction:
             return {id: StoredDelivery.from_json(delivery) for id, delivery in transaction.stream(text)}
@@ -172,19 +175,19 @@ class Store:
 
     @property
     def sequence(self) -> int:
-        """The last change."""
-        return int(self._one("SELECT value FROM heads WHERE name = 'change'"))
+        """The number of the last change."""
+        return self._integer("SELECT value FROM heads WHERE name = 'change'")
 
     def origin_of(self, sequence: int) -> str | None:
-        """Which process made a change, by a name that no other has; None if the log has let go of it."""
+        """The unique name of the process that made a change; None if the log does not reach back to it."""
         with self.database.reading() as transaction:
             rows = transaction.rows("SELECT origin FROM changes WHERE sequence = ?", (sequence,))
         return str(rows[0][0]) if rows else None
 
     def changes(self, after: int, limit: int = 10_000) -> list[StoredChange] | None:
-        """The changes after one, in their order, each with what its subscription is now.
+        """The changes after one, in their order, each with the current state of its subscription.
 
-        None if the log does not reach back so far: then `everything` has to be read.
+        None if the log does not reach back so far: read `all_subscriptions` then.
         """
         text = (
             f"SELECT c.sequence, c.kind, c.id, {_COLUMNS} FROM changes c "
@@ -196,12 +199,12 @@ class Store:
             rows = transaction.rows(text, (GONE, SCHEMA, after, limit))
         if after > head or (after < head and (not rows or rows[0][0] != after + 1)):
             return None
-        found = ((row[:3], None if row[3] is None else StoredSubscription.of_row(row[3:])) for row in rows)
-        return [StoredChange(sequence, kind, id, known) for (sequence, kind, id), known in found]
+        subscriptions = [None if row[3] is None else StoredSubscription.of_row(row[3:]) for row in rows]
+        return [StoredChange(row[0], row[1], row[2], each) for row, each in zip(rows, subscriptions, strict=True)]
 
     @contextmanager
-    def everything(self) -> Iterator[tuple[int, Iterator[StoredSubscription]]]:
-        """The last change, and all subscriptions as it left them."""
+    def all_subscriptions(self) -> Iterator[tuple[int, Iterator[StoredSubscription]]]:
+        """The number of the last change, and all subscriptions as of that change."""
         with self.database.reading() as transaction:
             head = transaction.rows("SELECT value FROM heads WHERE name = 'change'")[0][0]
             rows = transaction.stream(f"SELECT {_COLUMNS} FROM subscriptions s")
@@ -216,66 +219,66 @@ class Store:
     # Events and notifications
 
     def latest_events(self, count: int, before: int | None = None) -> list[JournalledEvent]:
-        """The newest events of the journal, or those before a number, oldest first."""
+        """The newest `count` events of the journal, or of those before a number; the oldest first."""
         where, values = ("", ()) if before is None else ("WHERE number < ? ", (before,))
         text = f"SELECT number, time, kind, body FROM events {where}ORDER BY number DESC LIMIT ?"
         with self.database.reading() as transaction:
             return [event_of(row) for row in reversed(transaction.rows(text, (*values, count)))]
 
     def latest_sizes(self, count: int) -> list[tuple[int, int]]:
-        """(number, bytes) of the newest events of the journal, the newest first."""
+        """(number, bytes) of the newest `count` events of the journal, the newest first."""
         text = "SELECT number, length(body) FROM events ORDER BY number DESC LIMIT ?"
         with self.database.reading() as transaction:
             return [(row[0], row[1]) for row in transaction.rows(text, (count,))]
 
     @property
     def last_notification(self) -> int:
-        return int(self._one("SELECT value FROM heads WHERE name = 'notification'"))
+        return self._integer("SELECT value FROM heads WHERE name = 'notification'")
 
     def notifications(self, since: Mapping[str, int], after: int, limit: int) -> list[Notified]:
-        """Notifications of subscriptions in their order; of each only those after its `since`."""
+        """Notifications of subscriptions, in their order, each after `after` and after its subscription's `since`."""
         return self.notifications_page(since, after, limit).notified
 
     def notifications_page(
         self, since: Mapping[str, int], after: int, limit: int, most_bytes: int | None = None
     ) -> Page:
-        """The same as a page, which ends early where their events have more bytes."""
+        """A page of these notifications, which ends early, after at least one, if their events exceed `most_bytes`."""
         with self.database.reading() as transaction:
             head = int(transaction.rows("SELECT value FROM heads WHERE name = 'notification'")[0][0])
             begin = {id: max(first, after) for id, first in since.items()}
-            found, has_more = read_after(transaction, begin, limit, most_bytes)
-        return Page(found, found[-1].number if has_more else max(head, after), has_more)
+            notified, has_more = read_after(transaction, begin, limit, most_bytes)
+        return Page(notified, notified[-1].number if has_more else max(head, after), has_more)
 
     def notifications_of(self, id: str, numbers: Sequence[int]) -> list[Notified]:
-        """Those of these numbers that belong to a subscription."""
+        """The notifications of a subscription that have these numbers."""
         with self.database.reading() as transaction:
             return read_at(transaction, id, numbers)
 
     # Webhooks
 
     def claim(self, now: int, until: int, limit: int) -> list[WebhookState]:
-        """Webhooks that are due. No other process gets them until this time."""
+        """Claim webhooks that are due: no other process gets them until `until`."""
         text = (
             f"SELECT {_WEBHOOK_COLUMNS} FROM webhooks "
             f"WHERE state = 'waiting' AND next_at <= ? ORDER BY next_at LIMIT ?{self.database.claims}"
         )
         with self.database.writing() as transaction:
-            found = [WebhookState(*row) for row in transaction.rows(text, (now, limit))]
-            ids = [each.subscription for each in found]
+            states = [WebhookState(*row) for row in transaction.rows(text, (now, limit))]
+            ids = [each.subscription for each in states]
             for some in parts(ids):
                 marks = places(len(some))
                 transaction.run(f"UPDATE webhooks SET next_at = ? WHERE subscription IN {marks}", (until, *some))
             owners: dict[str, str] = dict(rows_in(transaction, "SELECT id, owner FROM subscriptions WHERE id IN", ids))
-        return [replace(each, owner=owners.get(each.subscription)) for each in found]
+        return [replace(each, owner=owners.get(each.subscription)) for each in states]
 
     def next_webhook(self) -> int | None:
         """When the next webhook is due; None if none waits."""
         with self.database.reading() as transaction:
-            found = transaction.rows("SELECT MIN(next_at) FROM webhooks WHERE state = 'waiting'")
-        return None if found[0][0] is None else int(found[0][0])
+            ((next_at,),) = transaction.rows("SELECT MIN(next_at) FROM webhooks WHERE state = 'waiting'")
+        return None if next_at is None else int(next_at)
 
     def webhook(self, id: str) -> tuple[WebhookState, int] | None:
-        """How far a webhook has come, and how many of its notifications were given up."""
+        """The state of a subscription's webhook, and the number of its dead letters; None without a webhook."""
         text = f"SELECT {_WEBHOOK_COLUMNS} FROM webhooks WHERE subscription = ?"
         with self.database.reading() as transaction:
             rows = transaction.rows(text, (id,))
@@ -283,9 +286,10 @@ class Store:
         return (WebhookState(*rows[0]), int(dead[0][0])) if rows else None
 
     def next_delivery(self, id: str, most: int, most_bytes: int | None = None) -> Due | None:
-        """What the webhook of a subscription gets next, `most` at once if it waits for several; None without one.
+        """The next notifications for the webhook of a subscription; None without a webhook.
 
-        It is less where the events have more bytes, but one at least.
+        There is one, or up to `most` if the delivery has a delay. There are fewer if their events have more than
+        `most_bytes` together, but at least one.
         """
         text = (
             f"SELECT w.acknowledged, w.failing_since, {_COLUMNS} FROM webhooks w "
@@ -295,47 +299,55 @@ class Store:
             rows = transaction.rows(text, (id,))
             if not rows:
                 return None
-            acknowledged, failing_since, known = *rows[0][:2], StoredSubscription.of_row(rows[0][2:])
-            if known.delivery.url is None:
+            acknowledged, failing_since = rows[0][:2]
+            subscription = StoredSubscription.of_row(rows[0][2:])
+            if subscription.delivery.url is None:
                 return None
-            limit = most if known.delivery.max_delay else 1
-            again = [each for each in _redeliveries(transaction, id, limit, most_bytes) if each.number > known.since]
-            if again:
-                return Due(known, acknowledged, again, is_again=True, failing_since=failing_since)
-            batch, has_more = read_after(transaction, {id: acknowledged}, limit, most_bytes)
-            return Due(known, acknowledged, batch, is_again=False, is_full=has_more, failing_since=failing_since)
+            limit = most if subscription.delivery.max_delay else 1
+            requested = _redeliveries(transaction, id, limit, most_bytes)
+            batch = [each for each in requested if each.number > subscription.since]
+            if batch:
+                return Due(subscription, acknowledged, batch, is_redelivery=True, failing_since=failing_since)
+            batch, is_full = read_after(transaction, {id: acknowledged}, limit, most_bytes)
+            return Due(
+                subscription, acknowledged, batch, is_redelivery=False, is_full=is_full, failing_since=failing_since
+            )
 
     def redeliveries(self, id: str, limit: int) -> list[Notified]:
-        """Notifications that a subscriber wants again."""
+        """Notifications that wait to be delivered again because the subscriber requested it."""
         with self.database.reading() as transaction:
             return _redeliveries(transaction, id, limit)
 
     def dead_notifications(self, id: str, after: int, limit: int) -> list[DeadNotification]:
-        """Notifications that were given up, in their order."""
+        """The dead letters of a subscription, in their order."""
         return self.dead_page(id, after, limit)[0]
 
     def dead_page(
         self, id: str, after: int, limit: int, most_bytes: int | None = None
     ) -> tuple[list[DeadNotification], int | None]:
-        """The same, fewer where their events have more bytes; and the cursor of the next page, if there may be one."""
+        """A page of dead letters, and the cursor of the next page, if there may be one.
+
+        The page has fewer than `limit` if their events have more than `most_bytes` together, but at least one.
+        """
         text = (
             "SELECT notification, failed_at, attempts, reason FROM dead_notifications "
             "WHERE subscription = ? AND notification > ? ORDER BY notification LIMIT ?"
         )
         with self.database.reading() as transaction:
             dead = {row[0]: row[1:] for row in transaction.rows(text, (id, after, limit))}
-            found = read_at(transaction, id, list(dead), most_bytes)
-        is_cut = bool(found) and (len(dead) == limit or found[-1].number < max(dead))
-        return [DeadNotification(each, *dead[each.number]) for each in found], found[-1].number if is_cut else None
+            notified = read_at(transaction, id, list(dead), most_bytes)
+        has_more = bool(notified) and (len(dead) == limit or notified[-1].number < max(dead))
+        page = [DeadNotification(each, *dead[each.number]) for each in notified]
+        return page, notified[-1].number if has_more else None
 
     # Keys
 
     def key(self, hashed: bytes) -> ApiKey | None:
-        """The key with this SHA-256."""
+        """The API key with this SHA-256; None if there is none."""
         return next(iter(self._keys("WHERE hash = ?", (hashed,))), None)
 
-    def keys_left(self, ids: Collection[str]) -> set[str]:
-        """Those of these ids of keys that there are still."""
+    def existing_keys(self, ids: Collection[str]) -> set[str]:
+        """The ids of API keys that still exist, of those given."""
         with self.database.reading() as transaction:
             return {row[0] for row in rows_in(transaction, "SELECT id FROM api_keys WHERE id IN", list(ids))}
 
@@ -345,26 +357,32 @@ class Store:
     # Sizes
 
     def sizes(self) -> dict[str, int]:
-        """How much there is of what."""
+        """Numbers of rows and bytes, by what they count."""
         with self.database.reading() as transaction:
             heads: dict[str, int] = dict(transaction.rows("SELECT name, value FROM heads"))
             first = transaction.rows("SELECT number FROM events ORDER BY number LIMIT 1")
             dead = transaction.rows("SELECT COUNT(*) FROM dead_notifications")[0][0]
             waiting = transaction.rows("SELECT COUNT(*) FROM webhooks WHERE state = 'waiting'")[0][0]
         events = heads["event"] - first[0][0] + 1 if first else 0
-        found = {"journal_events": events, "journal_bytes": heads["event_bytes"], "sequence": heads["change"]}
-        return {**found, "dead_notifications": dead, "webhooks_waiting": waiting}
+        return {
+            "journal_events": events,
+            "journal_bytes": heads["event_bytes"],
+            "sequence": heads["change"],
+            "dead_notifications": dead,
+            "webhooks_waiting": waiting,
+        }
 
     # Inside
 
     def _read_settings(self) -> dict[str, str]:
         with self.database.reading() as transaction:
-            found: dict[str, str] = dict(transaction.rows("SELECT name, value FROM settings"))
-        if "store" not in found:
+            settings: dict[str, str] = dict(transaction.rows("SELECT name, value FROM settings"))
+        if "store" not in settings:
             raise StoreError("the store has lost its name")
-        return found
+        return settings
 
-    def _one(self, text: str, values: Sequence[object] = ()) -> int:
+    def _integer(self, text: str, values: Sequence[object] = ()) -> int:
+        """The only value that a query returns."""
         with self.database.reading() as transaction:
             return int(transaction.rows(text, values)[0][0])
 

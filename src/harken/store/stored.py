@@ -1,4 +1,4 @@
-"""What the store holds, row by row. Times are microseconds since 1970, UTC."""
+"""The rows of the store. Times are microseconds since 1970, UTC."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WAITING, IDLE, STOPPED = "waiting", "idle", "stopped"
 
 @dataclass(frozen=True, slots=True)
 class StoredSubscription:
-    """A subscription as it lies in the store."""
+    """A subscription as the store has it."""
 
     id: str
     where: str
@@ -30,12 +30,12 @@ class StoredSubscription:
     ticket: bytes = b""
     """The SHA-256 of its ticket."""
     since: int = 0
-    """The last notification before it was created: earlier ones belong to another that had its id."""
+    """The last notification before it was created: earlier ones belong to a previous subscription of the same id."""
     valid_for: int | None = None
-    """The validity that its subscriber asked for last, in microseconds; None for the server's default."""
+    """The validity that its subscriber requested last, in microseconds; None for the server's default."""
 
     def record(self) -> Record:
-        """The subscription as an engine takes it."""
+        """The subscription as an engine's record."""
         fields: dict[str, Any] = {"owner": self.owner} if self.owner is not None else {}
         if self.labels:
             fields["labels"] = dict(self.labels)
@@ -68,18 +68,18 @@ SUBSCRIPTION_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class StoredChange:
-    """One step of the change log, with what its subscription is by now; None if it is gone."""
+    """A change of the log, with the current state of its subscription; None if that was removed."""
 
     sequence: int
     kind: str
     id: str
-    """Of the subscription; for the kind `schema` the version."""
+    """The id of the subscription; for the kind `schema` the version."""
     subscription: StoredSubscription | None
 
 
 @dataclass(frozen=True, slots=True)
 class JournalledEvent:
-    """An event that was accepted."""
+    """An event in the journal."""
 
     number: int
     time: int
@@ -89,7 +89,7 @@ class JournalledEvent:
 
 @dataclass(frozen=True, slots=True)
 class Notified:
-    """A notification in the outbox, with its event. `event` is None once the journal has let go of it."""
+    """A notification in the outbox, with its event. `event` is None once it was deleted from the journal."""
 
     number: int
     subscription: str
@@ -100,48 +100,51 @@ class Notified:
 
 
 class Page(NamedTuple):
-    """Notifications in their order."""
+    """One page of notifications, in their order."""
 
     notified: list[Notified]
     end: int
-    """The cursor after which the next page begins: if these are all, the last notification of everybody's."""
+    """The cursor after which the next page begins. On the last page, the last notification of all subscriptions."""
     has_more: bool
-    """Whether there may be more."""
+    """Whether there may be another page."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookState:
-    """How far a webhook has come."""
+    """The progress of a webhook."""
 
     subscription: str
     acknowledged: int
     """The last notification that was delivered or given up: the subscriber's offset."""
     state: str
     attempts: int
-    """Tries of the notification that is next."""
+    """Failed attempts to deliver the next notification."""
     next_at: int
     last_error: str | None = None
     failures: int = 0
     """Calls that failed since the last that succeeded."""
     failing_since: int | None = None
-    """When the first of them failed."""
+    """When the first of these calls failed."""
     owner: str | None = None
-    """Whose subscription it is; only a claim tells."""
+    """The owner of the subscription; set by `Store.claim` only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """What a webhook gets next, and of whom: all of one moment, since another may have the id in the next."""
+    """The next notifications of a webhook, with its subscription.
+
+    All of it is read in one transaction: afterwards, another subscription may take the id.
+    """
 
     subscription: StoredSubscription
     acknowledged: int
     batch: list[Notified]
-    is_again: bool
-    """Whether the subscriber asked for these again."""
+    is_redelivery: bool
+    """Whether the subscriber requested these notifications again."""
     failing_since: int | None = None
     """When the first call failed since the last that succeeded."""
     is_full: bool = False
-    """Whether more may wait, which did not fit."""
+    """Whether more may wait that did not fit into the batch."""
 
     @property
     def delivery(self) -> StoredDelivery:
@@ -150,7 +153,7 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class DeadNotification:
-    """A notification that was given up."""
+    """A notification that was given up: a dead letter."""
 
     notified: Notified
     failed_at: int
@@ -160,7 +163,7 @@ class DeadNotification:
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key of the API, without the key."""
+    """An API key, without its secret."""
 
     id: str
     owner: str

@@ -1,4 +1,4 @@
-"""How a subscriber wants to be notified: by webhook, in which shape, how late at most, how often at most."""
+"""How a subscriber is notified: webhook, format, longest delay, and throttle."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FORMATS = (PLAIN, CLOUDEVENTS)
 
 @dataclass(frozen=True, slots=True)
 class StoredThrottle:
-    """At most so many notifications in so many seconds; the others are counted and suppressed."""
+    """At most `count` notifications in `seconds`; the others are suppressed and counted."""
 
     count: int
     seconds: float
@@ -20,15 +20,15 @@ class StoredThrottle:
 
 @dataclass(frozen=True, slots=True)
 class StoredDelivery:
-    """What a subscription says of its notifications. The default is to be asked for them."""
+    """How a subscription's notifications are delivered. By default the subscriber polls or opens a stream."""
 
     url: str | None = None
-    """Where the webhook is; None if there is none."""
+    """The URL of the webhook; None without one."""
     secret: str | None = None
-    """What the webhook's messages are signed with."""
+    """The secret that signs the webhook's messages."""
     format: str = PLAIN
     max_delay: float = 0.0
-    """Seconds that a notification may wait, so that several travel together."""
+    """Seconds that a notification may wait for others, to be sent together."""
     throttle: StoredThrottle | None = None
 
     @property
@@ -36,29 +36,29 @@ class StoredDelivery:
         return self == DEFAULT_DELIVERY
 
     def to_json(self) -> str | None:
-        """The delivery as it is stored; None for the default."""
+        """The delivery as the store has it; None for the default."""
         if self.is_default:
             return None
         throttle = None if self.throttle is None else [self.throttle.count, self.throttle.seconds]
-        found = {"url": self.url, "secret": self.secret, "format": self.format, "max_delay": self.max_delay}
-        return json.dumps({**found, "throttle": throttle})
+        fields = {"url": self.url, "secret": self.secret, "format": self.format, "max_delay": self.max_delay}
+        return json.dumps({**fields, "throttle": throttle})
 
     @classmethod
     def from_json(cls, text: str | None) -> StoredDelivery:
         if text is None:
             return DEFAULT_DELIVERY
-        found: dict[str, Any] = json.loads(text)
-        throttle = found["throttle"]
+        fields: dict[str, Any] = json.loads(text)
+        throttle = fields["throttle"]
         return cls(
-            found["url"],
-            found["secret"],
-            found["format"],
-            found["max_delay"],
+            fields["url"],
+            fields["secret"],
+            fields["format"],
+            fields["max_delay"],
             None if throttle is None else StoredThrottle(*throttle),
         )
 
     def shown(self) -> dict[str, Any]:
-        """The delivery as its subscriber sees it, without the secret."""
+        """The delivery as answers show it, without the secret."""
         plain: dict[str, Any] = {"format": self.format}
         if self.url is not None:
             plain["webhook"] = {"url": self.url}

@@ -1,4 +1,4 @@
-"""What changes the store, in one transaction: subscriptions and their log, events and notifications, webhooks, keys."""
+"""A write transaction of the store: subscriptions and their log, events and notifications, webhooks, API keys."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from harken.store.stored_delivery import StoredDelivery, StoredThrottle
 
 _COLUMNS = ", ".join(SUBSCRIPTION_COLUMNS)
 _DROPPED_AT_ONCE, _MOST_DROPPED = 256, 8_192
-"""Events that a transaction lets go of: a publisher waits for it. The rest goes when the journal is pruned."""
+"""Most old events that appending deletes, at once and in all: publishers wait for it. Pruning deletes the rest."""
 
 
 class BehindError(Exception):
@@ -40,7 +40,7 @@ class NewEvent(NamedTuple):
     body: bytes
     matches: Sequence[str]
     key: bytes | None = None
-    """What makes it the same as one that was appended before; None if nothing does."""
+    """Identifies the event: one whose key was appended before is a duplicate. None if it is never one."""
 
 
 class Publication(NamedTuple):
@@ -48,41 +48,41 @@ class Publication(NamedTuple):
 
     events: Sequence[NewEvent]
     key: bytes | None = None
-    """What makes the request the same as an earlier one."""
+    """Identifies the request: one whose key came before is a repetition. None if it is never one."""
     answer: str = ""
-    """What a repetition of the request is answered with."""
+    """The answer to repetitions of the request."""
     request_hash: bytes | None = None
-    """What the request says: another one must not come with its key. None if nobody compares."""
+    """A hash of the request's content: a request with the same key and another hash is a conflict. None: no check."""
 
 
 @dataclass(slots=True)
 class Appended:
-    """What came of publications."""
+    """The result of appending publications."""
 
     notifications: NewNotifications
     repeated: dict[int, str] = field(default_factory=dict)
-    """The answers of requests that were made before, by their place."""
+    """The earlier answers to repeated requests, by place of the request."""
     conflicts: set[int] = field(default_factory=set)
     """The places of requests whose key another request had before."""
     duplicates: dict[int, int] = field(default_factory=dict)
-    """How many events of a request were there before, by its place."""
+    """How many events of a request were duplicates, by its place."""
     events: list[tuple[int, int, str, bytes]] = field(default_factory=list)
-    """The rows of the events: number, time, kind, body."""
+    """The rows of the new events: number, time, kind, body."""
     dropped: int = 0
-    """How many older events had to go."""
+    """How many old events were deleted to make room."""
 
 
 class Writing:
-    """A transaction of the store. What raises a HarkenError has changed nothing."""
+    """A write transaction of the store. A method that raises a HarkenError has changed nothing."""
 
     def __init__(self, transaction: Transaction, origin: str, now: int) -> None:
         self._transaction = transaction
         self._origin = origin
         self._now = now
-        # The first statement of all: who has this row is alone, so that nobody waits for another in a circle.
+        # The first statement locks this row, so that write transactions follow each other and cannot deadlock.
         transaction.run("UPDATE heads SET value = value WHERE name = 'change'")
         self._heads: dict[str, int] = dict(transaction.rows("SELECT name, value FROM heads"))
-        """The last numbers that were given out, and how many bytes the journal has."""
+        """The last number of each sequence, and the size of the journal in bytes."""
         self._changed_heads: set[str] = set()
 
     # Subscriptions
@@ -90,55 +90,55 @@ class Writing:
     def create(
         self, subscriptions: Sequence[StoredSubscription], most: Mapping[str, int] | None = None
     ) -> list[StoredSubscription | DuplicateIdError | LimitError]:
-        """Take new subscriptions; those whose id is taken are told so. One that has expired makes way.
+        """Create subscriptions. Returns each as it is stored, or the error for which it was rejected.
 
-        `most` has owners and how many subscriptions each may have. Those beyond are refused.
+        An id must be free: an expired subscription is removed first. `most` limits the subscriptions of some owners.
         """
         ids = [each.id for each in subscriptions]
         rows = list(rows_in(self._transaction, "SELECT id, expires_at FROM subscriptions WHERE id IN", ids))
-        self._forget([id for id, expires_at in rows if expires_at <= self._now])
-        taken = {id for id, expires_at in rows if expires_at > self._now}
+        self._delete([id for id, expires_at in rows if expires_at <= self._now])
+        used_ids = {id for id, expires_at in rows if expires_at > self._now}
         room = {owner: count - self._owned(owner) for owner, count in (most or {}).items()}
         since = self._heads["notification"]
-        found: list[StoredSubscription | DuplicateIdError | LimitError] = []
+        outcomes: list[StoredSubscription | DuplicateIdError | LimitError] = []
         new: list[StoredSubscription] = []
         for each in subscriptions:
-            if each.id in taken:
-                found.append(DuplicateIdError(f"the id {each.id!r:.80} is taken"))
+            if each.id in used_ids:
+                outcomes.append(DuplicateIdError(f"the id {each.id!r:.80} is taken"))
                 continue
             if each.owner is not None and most is not None and each.owner in room:
                 if room[each.owner] <= 0:
                     message = f"{each.owner!r:.60} has {most[each.owner]:,} subscriptions already"
-                    found.append(LimitError(message, limit="max_subscriptions_per_owner"))
+                    outcomes.append(LimitError(message, limit="max_subscriptions_per_owner"))
                     continue
                 room[each.owner] -= 1
-            taken.add(each.id)
+            used_ids.add(each.id)
             new.append(replace(each, since=since))
-            found.append(new[-1])
+            outcomes.append(new[-1])
         self._transaction.insert("subscriptions", SUBSCRIPTION_COLUMNS, [each.row() for each in new])
         self._log(PUT, [each.id for each in new])
         for each in new:
             if each.delivery.url is not None:
                 self._start_webhook(each.id, since)
-        return found
+        return outcomes
 
     def change(self, subscription: StoredSubscription) -> None:
-        """Make a subscription another. Its ticket, creation and first notification stay. Raises UnknownIdError."""
+        """Replace the subscription of this id; owner, ticket, creation and `since` stay. Raises UnknownIdError."""
         _, condition, language, _, labels, delivery, _, _, expires_at, _, valid_for = subscription.row()
         before = self._transaction.rows("SELECT delivery FROM subscriptions WHERE id = ?", (subscription.id,))
-        self._one(
+        self._update(
             "UPDATE subscriptions SET condition = ?, language = ?, labels = ?, delivery = ?, expires_at = ?, "
             "valid_for = ? WHERE id = ?",
             (condition, language, labels, delivery, expires_at, valid_for, subscription.id),
             subscription.id,
         )
         self._log(PUT, [subscription.id])
-        url, known = subscription.delivery.url, StoredDelivery.from_json(before[0][0]).url
+        url, old_url = subscription.delivery.url, StoredDelivery.from_json(before[0][0]).url
         if url is None:
             self._transaction.run("DELETE FROM webhooks WHERE subscription = ?", (subscription.id,))
-        elif known is None:
+        elif old_url is None:
             self._start_webhook(subscription.id, self._heads["notification"])
-        elif known != url:  # how the other place failed says nothing of this one
+        elif old_url != url:  # failures of the old URL say nothing of the new one
             self._transaction.run(
                 "UPDATE webhooks SET state = CASE WHEN state = ? THEN state ELSE ? END, attempts = 0, next_at = ?, "
                 "last_error = NULL, failures = 0, failing_since = NULL WHERE subscription = ?",
@@ -146,28 +146,28 @@ class Writing:
             )
 
     def renew(self, id: str, expires_at: int, valid_for: int | None = None) -> None:
-        """Have a subscription expire later, or sooner. Raises UnknownIdError."""
+        """Change when a subscription expires. Raises UnknownIdError."""
         text = "UPDATE subscriptions SET expires_at = ?, valid_for = ? WHERE id = ?"
-        self._one(text, (expires_at, valid_for, id), id)
+        self._update(text, (expires_at, valid_for, id), id)
         self._log(RENEWED, [id])
 
     def remove(self, id: str) -> None:
-        """Let go of a subscription. Raises UnknownIdError."""
-        if not self._known([id]):
+        """Remove a subscription. Raises UnknownIdError."""
+        if not self._transaction.rows("SELECT 1 FROM subscriptions WHERE id = ?", (id,)):
             raise _unknown(id)
-        self._forget([id])
+        self._delete([id])
 
     def remove_expired(self, now: int, most: int = 1_000) -> list[str]:
-        """Let go of some subscriptions that have expired, and return their ids."""
+        """Remove at most `most` subscriptions that have expired. Returns their ids."""
         rows = self._transaction.rows(
             "SELECT id FROM subscriptions WHERE expires_at <= ? ORDER BY expires_at LIMIT ?", (now, most)
         )
         ids = [row[0] for row in rows]
-        self._forget(ids)
+        self._delete(ids)
         return ids
 
     def put_schema(self, version: int, text: str) -> None:
-        """Keep a version of the schema, and log that there is one. Raises BehindError if another process was first."""
+        """Store and log a version of the schema. Raises BehindError if another process has stored it before."""
         if self._transaction.rows("SELECT 1 FROM schemas WHERE version = ?", (version,)):
             raise BehindError
         self._transaction.run("INSERT INTO schemas (version, text, time) VALUES (?, ?, ?)", (version, text, self._now))
@@ -175,28 +175,28 @@ class Writing:
 
     @property
     def sequence(self) -> int:
-        """The last change of the log, as this transaction leaves it."""
+        """The number of the last change of the log, those of this transaction included."""
         return self._heads["change"]
 
     # Events
 
-    def refuse_unless_current(self, known: int) -> None:
-        """Raise BehindError if another process has changed subscriptions or the schema since this change."""
-        if self._heads["change"] == known:
+    def require_current(self, sequence: int) -> None:
+        """Raise BehindError if another process has changed subscriptions or the schema since the change `sequence`."""
+        if self._heads["change"] == sequence:
             return
         text = "SELECT 1 FROM changes WHERE sequence > ? AND origin <> ? AND kind <> ? LIMIT 1"
-        next_one = "SELECT 1 FROM changes WHERE sequence = ?"  # if it is gone, others after it may be, too
-        if self._transaction.rows(text, (known, self._origin, RENEWED)) or not self._transaction.rows(
-            next_one, (known + 1,)
+        next_one = "SELECT 1 FROM changes WHERE sequence = ?"  # if it was pruned, later ones may have been, too
+        if self._transaction.rows(text, (sequence, self._origin, RENEWED)) or not self._transaction.rows(
+            next_one, (sequence + 1,)
         ):
             raise BehindError
 
-    def gone_since(self, known: int) -> frozenset[str]:
-        """Subscriptions that were removed after a change. Another may have the id of one of them by now."""
-        if self._heads["change"] == known:
+    def removed_since(self, sequence: int) -> frozenset[str]:
+        """The ids that were removed after the change `sequence`. New subscriptions may have some of them by now."""
+        if self._heads["change"] == sequence:
             return frozenset()
         text = "SELECT id FROM changes WHERE sequence > ? AND kind = ?"
-        return frozenset(row[0] for row in self._transaction.rows(text, (known, GONE)))
+        return frozenset(row[0] for row in self._transaction.rows(text, (sequence, GONE)))
 
     def append(
         self,
@@ -204,81 +204,84 @@ class Writing:
         deliveries: Mapping[str, StoredDelivery],
         most_bytes: int | None = None,
     ) -> Appended:
-        """Append events to the journal, and what they matched to the outbox.
+        """Append events to the journal, and their notifications to the outbox.
 
-        `deliveries` has the subscriptions that want more than to be asked. The oldest events go at once where the
-        journal would have more bytes: so many as are let go of in a short time, and none of these.
+        `deliveries` has the deliveries that are not the default. If the journal exceeds `most_bytes`, the oldest events
+        are deleted, but none of these and no more than a short time allows.
         """
         now = self._now
         notifications = NewNotifications(self._heads["notification"], now)
         appended = Appended(notifications)
-        known = self._known_answers(publications)
+        answers = self._earlier_answers(publications)
         keys: list[tuple[bytes, str | None, int, bytes | None]] = []
         number, size = self._heads["event"], 0
-        throttled = _Throttled(self._transaction, now, deliveries)
+        throttles = _Throttles(self._transaction, now, deliveries)
         for place, publication in enumerate(publications):
             if publication.key is not None:
-                if publication.key in known:
-                    answer, request_hash = known[publication.key]
+                if publication.key in answers:
+                    answer, request_hash = answers[publication.key]
                     if request_hash is not None and publication.request_hash not in (None, request_hash):
                         appended.conflicts.add(place)
                     else:
                         appended.repeated[place] = answer or publication.answer
                     continue
-                known[publication.key] = publication.answer, publication.request_hash
+                answers[publication.key] = publication.answer, publication.request_hash
                 keys.append((publication.key, publication.answer, now, publication.request_hash))
             for event in publication.events:
                 if event.key is not None:
-                    if event.key in known:
+                    if event.key in answers:
                         appended.duplicates[place] = appended.duplicates.get(place, 0) + 1
                         continue
-                    known[event.key] = None, None
+                    answers[event.key] = None, None
                     keys.append((event.key, None, now, None))
                 number += 1
                 size += len(event.body)
                 appended.events.append((number, now, event.kind, event.body))
                 if event.matches:
-                    throttled.add(notifications, number, event.matches)
+                    throttles.add(notifications, number, event.matches)
         self._transaction.insert("events", ("number", "time", "kind", "body"), appended.events)
         insert_packs(self._transaction, notifications)
         self._transaction.insert("answers", ("key", "answer", "time", "request_hash"), keys)
         event_bytes = self._heads["event_bytes"] + size
         self._set_heads(event=number, notification=notifications.last, event_bytes=event_bytes)
-        throttled.keep()
+        throttles.save()
         self._wake_webhooks(notifications, deliveries)
         if most_bytes is not None:
             appended.dropped = self._drop_beyond(most_bytes, number - len(appended.events))
         return appended
 
     def _drop_beyond(self, most_bytes: int, up_to: int) -> int:
-        """Let go of the oldest events while the journal has more bytes. Returns how many."""
+        """Delete the oldest events, up to a number, while the journal exceeds `most_bytes`. Returns how many."""
         dropped = 0
         while self._heads["event_bytes"] > most_bytes and dropped < _MOST_DROPPED:
-            gone = self.prune_journal(0, most_bytes, _DROPPED_AT_ONCE, up_to)
-            if not gone:
+            count = self.prune_journal(0, most_bytes, _DROPPED_AT_ONCE, up_to)
+            if not count:
                 break
-            dropped += gone
+            dropped += count
         return dropped
 
     def prune_journal(self, before: int, most_bytes: int, at_once: int = 5_000, up_to: int | None = None) -> int:
-        """Let go of some events, up to a number, that are too old or too many. Returns how many."""
-        held = self._heads["event_bytes"]
+        """Delete events that are older than `before`, and the oldest while the journal exceeds `most_bytes`.
+
+        At most `at_once` are deleted, and none after the number `up_to`. Returns how many.
+        """
+        bytes_left = self._heads["event_bytes"]
         last = self._heads["event"] if up_to is None else up_to
         rows = self._transaction.rows(
             "SELECT number, time, length(body) FROM events WHERE number <= ? ORDER BY number LIMIT ?", (last, at_once)
         )
         last = count = 0
         for number, time, size in rows:
-            if time >= before and held <= most_bytes:
+            if time >= before and bytes_left <= most_bytes:
                 break
-            last, count, held = number, count + 1, held - size
+            last, count, bytes_left = number, count + 1, bytes_left - size
         if count:
             self._transaction.run("DELETE FROM events WHERE number <= ?", (last,))
-            self._set_heads(event_bytes=held)
+            self._set_heads(event_bytes=bytes_left)
         return count
 
     def prune_notifications(self, at_once: int = 5_000) -> int:
-        """Let go of some packs of notifications whose events are gone, unless a webhook waits. Returns how many."""
+        """Delete packs of notifications whose events are deleted and which no webhook still needs. Returns how many."""
         oldest = self._transaction.rows("SELECT number FROM events ORDER BY number LIMIT 1")
         first = oldest[0][0] if oldest else self._heads["event"] + 1
         waiting = self._transaction.rows(
@@ -294,28 +297,34 @@ class Writing:
         return count
 
     def prune_answers(self, before: int) -> int:
-        """Let go of answers to repeated requests that are too old."""
+        """Delete the answers to repeated requests that are older than `before`. Returns how many."""
         return self._transaction.run("DELETE FROM answers WHERE time < ?", (before,))
 
     def prune_changes(self, before: int, up_to: int) -> int:
-        """Let go of changes that are too old, none of them after `up_to`. The last stays: snapshots refer to it."""
+        """Delete changes that are older than `before`, none after `up_to`. Returns how many.
+
+        The last change stays, because snapshots refer to it.
+        """
         last = min(up_to, self._heads["change"] - 1)
+        # The first recent change decides, so that the log has no gaps although the clocks of processes differ.
         kept = self._transaction.rows("SELECT MIN(sequence) FROM changes WHERE time >= ?", (before,))[0][0]
-        last = last if kept is None else min(last, kept - 1)  # clocks of processes differ: the log has no holes
+        last = last if kept is None else min(last, kept - 1)
         return self._transaction.run("DELETE FROM changes WHERE sequence <= ?", (last,))
 
     # Webhooks
 
-    def delivered(self, id: str, up_to: int, again: Sequence[int], next_at: int, *, is_success: bool = True) -> bool:
-        """Everything up to a notification is settled, and some again. Returns whether there is more, due at `next_at`.
+    def acknowledge(
+        self, id: str, up_to: int, redelivered: Sequence[int], next_at: int, *, is_success: bool = True
+    ) -> bool:
+        """Note that notifications were delivered or given up: all up to a number, and the redelivered ones.
 
-        It was delivered, or given up: only a success ends a row of failures.
+        Returns whether there are more, which are due at `next_at`. Only a success resets the count of failures.
         """
-        self._drop("redeliveries", id, again)
-        # Whoever appends meanwhile waits for this, and then wakes a webhook that has nothing to do.
-        repeated = "SELECT 1 FROM redeliveries WHERE subscription = ? LIMIT 1"
+        self._drop("redeliveries", id, redelivered)
+        # No notification can be missed: appending waits for this transaction, and then wakes an idle webhook.
+        redeliveries = "SELECT 1 FROM redeliveries WHERE subscription = ? LIMIT 1"
         is_behind = has_after(self._transaction, id, up_to)
-        has_more = is_behind or bool(self._transaction.rows(repeated, (id,)))
+        has_more = is_behind or bool(self._transaction.rows(redeliveries, (id,)))
         if not is_behind:
             up_to = self._heads["notification"]  # so that the next search begins there
         healthy = ", last_error = NULL, failures = 0, failing_since = NULL" if is_success else ""
@@ -326,8 +335,8 @@ class Writing:
         )
         return has_more
 
-    def failed(self, id: str, attempts: int, next_at: int, reason: str) -> None:
-        """A webhook has failed, and is tried again later."""
+    def retry_later(self, id: str, attempts: int, next_at: int, reason: str) -> None:
+        """Note that a call of a webhook failed, and is repeated at `next_at`."""
         self._transaction.run(
             "UPDATE webhooks SET attempts = ?, next_at = ? WHERE subscription = ? AND state = 'waiting'",
             (attempts, next_at, id),
@@ -335,48 +344,50 @@ class Writing:
         self.note_failure(id, reason)
 
     def note_failure(self, id: str, reason: str) -> None:
-        """A call of a webhook has failed."""
+        """Note that a call of a webhook failed."""
         self._transaction.run(
             "UPDATE webhooks SET failures = failures + 1, failing_since = COALESCE(failing_since, ?), last_error = ? "
             "WHERE subscription = ? AND state = 'waiting'",
             (self._now, reason, id),
         )
 
-    def is_there(self, known: StoredSubscription, *, as_it_was: bool = False) -> bool:
-        """Whether a subscription is still there, and not another that has its id.
+    def exists(self, subscription: StoredSubscription, *, same_delivery: bool = False) -> bool:
+        """Whether a subscription still exists, and its id does not belong to a new one.
 
-        With `as_it_was`, whether it wants to be notified as before, too.
+        With `same_delivery`, also whether its delivery is unchanged.
         """
-        rows = self._transaction.rows("SELECT since, delivery FROM subscriptions WHERE id = ?", (known.id,))
-        return bool(rows) and rows[0][0] == known.since and (not as_it_was or rows[0][1] == known.delivery.to_json())
+        rows = self._transaction.rows("SELECT since, delivery FROM subscriptions WHERE id = ?", (subscription.id,))
+        if not rows or rows[0][0] != subscription.since:
+            return False
+        return not same_delivery or rows[0][1] == subscription.delivery.to_json()
 
-    def put_off(self, ids: Sequence[str], next_at: int) -> None:
-        """Webhooks that were claimed are due at another time."""
+    def postpone(self, ids: Sequence[str], next_at: int) -> None:
+        """Set when claimed webhooks are due."""
         for some in parts(ids):
             text = f"UPDATE webhooks SET next_at = ? WHERE state = 'waiting' AND subscription IN {places(len(some))}"
             self._transaction.run(text, (next_at, *some))
 
-    def drop_claims(self) -> None:
-        """Have all webhooks be due that did not fail before. Only for those who share the store with nobody."""
+    def release_claims(self) -> None:
+        """Release stale claims: webhooks without failures are due now. For stores that no other process serves."""
         text = "UPDATE webhooks SET next_at = ? WHERE state = 'waiting' AND attempts = 0 AND next_at > ?"
         self._transaction.run(text, (self._now, self._now))
 
-    def stopped(self, id: str, reason: str) -> None:
-        """A webhook wants no more."""
+    def stop_webhook(self, id: str, reason: str) -> None:
+        """Stop a webhook whose receiver wants no more messages."""
         self.note_failure(id, reason)
         self._transaction.run(
             "UPDATE webhooks SET state = ?, last_error = ? WHERE subscription = ?", (STOPPED, reason, id)
         )
 
-    def bury(self, id: str, numbers: Sequence[int], attempts: int, reason: str) -> None:
-        """Give notifications up: they are dead letters from now on."""
+    def give_up(self, id: str, numbers: Sequence[int], attempts: int, reason: str) -> None:
+        """Give up notifications: make them dead letters."""
         self._drop("dead_notifications", id, numbers)
         columns = "subscription", "notification", "failed_at", "attempts", "reason"
         rows = [(id, number, self._now, attempts, reason) for number in numbers]
         self._transaction.insert("dead_notifications", columns, rows)
 
     def redeliver(self, id: str, numbers: Sequence[int]) -> None:
-        """Have notifications delivered again, and a webhook that was stopped start again."""
+        """Schedule notifications to be delivered again, and restart a stopped webhook."""
         self._drop("redeliveries", id, numbers)
         self._transaction.insert("redeliveries", ("subscription", "notification"), [(id, each) for each in numbers])
         self._drop("dead_notifications", id, numbers)
@@ -397,7 +408,7 @@ class Writing:
     # Health
 
     def probe(self, size: int) -> None:
-        """Write so many bytes that nothing reads, to see whether the store takes them."""
+        """Write `size` bytes that nothing reads, to test whether the store accepts writes."""
         if size:
             self._transaction.run("DELETE FROM settings WHERE name = 'probe'")
             row = "probe", secrets.token_hex(size // 2)
@@ -406,7 +417,7 @@ class Writing:
     # Inside
 
     def finish(self) -> None:
-        """Write the heads, last of all."""
+        """Write the heads. The last step of the transaction."""
         for name in sorted(self._changed_heads):
             self._transaction.run("UPDATE heads SET value = ? WHERE name = ?", (self._heads[name], name))
         if self._changed_heads:
@@ -425,22 +436,19 @@ class Writing:
         self._transaction.insert("changes", ("sequence", "kind", "id", "origin", "time"), rows)
         self._set_heads(change=first + len(ids) - 1)
 
-    def _known(self, ids: Sequence[str]) -> set[str]:
-        """Those of the ids that a subscription has."""
-        return {row[0] for row in rows_in(self._transaction, "SELECT id FROM subscriptions WHERE id IN", ids)}
-
     def _owned(self, owner: str) -> int:
-        """How many subscriptions somebody has."""
+        """How many subscriptions an owner has."""
         return int(self._transaction.rows("SELECT COUNT(*) FROM subscriptions WHERE owner = ?", (owner,))[0][0])
 
-    def _known_answers(self, publications: Sequence[Publication]) -> dict[bytes, tuple[str | None, bytes | None]]:
-        """The answers that were given before, and to what, by what makes a request or an event the same."""
+    def _earlier_answers(self, publications: Sequence[Publication]) -> dict[bytes, tuple[str | None, bytes | None]]:
+        """The earlier answer and request hash for each key of a request or an event that came before."""
         keys = [each.key for each in publications if each.key is not None]
         keys += [event.key for each in publications for event in each.events if event.key is not None]
-        found = rows_in(self._transaction, "SELECT key, answer, request_hash FROM answers WHERE key IN", keys)
-        return {bytes(key): (answer, None if mark is None else bytes(mark)) for key, answer, mark in found}
+        rows = rows_in(self._transaction, "SELECT key, answer, request_hash FROM answers WHERE key IN", keys)
+        return {bytes(key): (answer, None if hash is None else bytes(hash)) for key, answer, hash in rows}
 
-    def _forget(self, ids: Sequence[str]) -> None:
+    def _delete(self, ids: Sequence[str]) -> None:
+        """Delete subscriptions with all that belongs to them, and log it."""
         for some in parts(ids):
             marks = places(len(some))
             self._transaction.run(f"DELETE FROM subscriptions WHERE id IN {marks}", some)
@@ -448,7 +456,8 @@ class Writing:
                 self._transaction.run(f"DELETE FROM {table} WHERE subscription IN {marks}", some)
         self._log(GONE, ids)
 
-    def _one(self, text: str, values: Sequence[Any], id: str) -> None:
+    def _update(self, text: str, values: Sequence[Any], id: str) -> None:
+        """Run a statement that changes one subscription. Raises UnknownIdError if it changes none."""
         if not self._transaction.run(text, values):
             raise _unknown(id)
 
@@ -457,7 +466,7 @@ class Writing:
         self._transaction.insert("webhooks", columns, [(id, since, IDLE, 0, 0, None)])
 
     def _wake_webhooks(self, notifications: NewNotifications, deliveries: Mapping[str, StoredDelivery]) -> None:
-        """Have those webhooks called that wait for nothing yet."""
+        """Make the idle webhooks of these notifications due, after the delay of their delivery."""
         if not deliveries:
             return
         for id in deliveries.keys() & set(notifications.subscriptions):
@@ -469,15 +478,15 @@ class Writing:
                 )
 
     def _drop(self, table: str, id: str, numbers: Sequence[int]) -> None:
-        """Delete the rows of notifications."""
+        """Delete a subscription's rows of these notifications from a table."""
         for some in parts(numbers):
             self._transaction.run(
                 f"DELETE FROM {table} WHERE subscription = ? AND notification IN {places(len(some))}", (id, *some)
             )
 
 
-class _Throttled:
-    """How many notifications of each throttled subscription may pass, and how many did not."""
+class _Throttles:
+    """Counts, for each throttled subscription, the notifications that passed and those that were suppressed."""
 
     def __init__(self, transaction: Transaction, now: int, deliveries: Mapping[str, StoredDelivery]) -> None:
         self._transaction = transaction
@@ -486,24 +495,24 @@ class _Throttled:
         self._rows: dict[str, list[int]] = {}
 
     def add(self, notifications: NewNotifications, event: int, ids: Sequence[str]) -> None:
-        """Add the notifications of an event that may pass."""
+        """Add the notifications of an event that no throttle suppresses."""
         if self._deliveries and not self._deliveries.keys().isdisjoint(ids):
             throttles = {id: self._deliveries[id].throttle for id in ids if id in self._deliveries}
-            passed = {id: self._pass_through(id, each) for id, each in throttles.items() if each is not None}
-            ids = [id for id in ids if passed.get(id, 0) is not None]
-            first = len(notifications)
-            notifications.suppressed |= {place: held for place, id in enumerate(ids, first) if (held := passed.get(id))}
+            suppressed = {id: self._pass_through(id, each) for id, each in throttles.items() if each is not None}
+            ids = [id for id in ids if suppressed.get(id, 0) is not None]
+            numbered = enumerate(ids, len(notifications))
+            notifications.suppressed |= {place: count for place, id in numbered if (count := suppressed.get(id))}
         notifications.subscriptions += ids
         notifications.events += [event] * len(ids)
 
     def _pass_through(self, id: str, throttle: StoredThrottle) -> int | None:
-        """How many were suppressed before this one; None if this one is, too."""
+        """Count a notification. Returns how many were suppressed before it; None if it is suppressed itself."""
         row = self._rows.get(id)
         if row is None:
-            known = self._transaction.rows(
+            rows = self._transaction.rows(
                 "SELECT began_at, passed, suppressed FROM throttles WHERE subscription = ?", (id,)
             )
-            row = self._rows[id] = list(known[0]) if known else [self._now, 0, 0]
+            row = self._rows[id] = list(rows[0]) if rows else [self._now, 0, 0]
         if self._now - row[0] >= throttle.seconds * 1e6:
             row[0], row[1] = self._now, 0
         if row[1] >= throttle.count:
@@ -513,7 +522,7 @@ class _Throttled:
         suppressed, row[2] = row[2], 0
         return suppressed
 
-    def keep(self) -> None:
+    def save(self) -> None:
         for id, row in self._rows.items():
             self._transaction.run("DELETE FROM throttles WHERE subscription = ?", (id,))
             self._transaction.insert("throttles", ("subscription", "began_at", "passed", "suppressed"), [(id, *row)])

@@ -35,8 +35,8 @@ def test_as_json(run: Run) -> None:
     [
         ([], "3.5"),
         (["--event", "1"], "30"),
-        (["--event-id", "order=A3"], "7"),
-        (["--event-id", "price=30"], "30"),
+        (["--event-id", "order", "--event", "A3"], "7"),
+        (["--event-id", "price", "--event", "30"], "30"),
     ],
 )
 def test_the_event_that_is_chosen(run: Run, events: Path, options: list[str], value: str) -> None:
@@ -63,7 +63,7 @@ def test_with_a_schema(run: Run, write: Write) -> None:
     [
         (["--id", "alise"], "did you mean `alice`?"),
         (["--id", "alice", "--event", "3"], "there is no event 3"),
-        (["--id", "alice", "--event-id", "order=B1"], "has no event with order=B1"),
+        (["--id", "alice", "--event-id", "order", "--event", "B1"], "has no event with order = B1"),
     ],
 )
 def test_what_is_not_there(run: Run, events: Path, subscriptions: Path, options: list[str], told: str) -> None:
@@ -148,10 +148,12 @@ def test_wrong_usage(run: Run, events: Path, subscriptions: Path) -> None:
         [events, "-s", subscriptions, "--id", "alice", "--where", "x = 1"],
         ["--where", "x = 1"],
         [events, "--event-json", "{}", "--where", "x = 1"],
-        [events, "--event", 1, "--event-id", "a=1", "--where", "x = 1"],
+        ["--event-id", "a", "--event-json", "{}", "--where", "x = 1"],
         ["--event", 1, "--event-json", "{}", "--where", "x = 1"],
         [events, "--event-id", "order", "--where", "x = 1"],
         [events, "--event", -1, "--where", "x = 1"],
+        [events, "--event", "A3", "--where", "x = 1"],
+        [events, "--event-id", "a..b", "--event", "A3", "--where", "x = 1"],
     ):
         assert run("explain", *options).exit_code == 2, options
 
@@ -163,6 +165,6 @@ def test_control_codes_do_not_reach_the_terminal(run: Run) -> None:
 
 def test_what_the_text_does_not_ask_for_is_not_looked_at(run: Run, write: Write) -> None:
     events = write("e.jsonl", '{"price": 1, "n": 7, "id": 36893488147419103232}\n')
-    for chosen in ([events], [events, "--event-id", "n=7"], ["--event-json", events.read_text()]):
+    for chosen in ([events], [events, "--event-id", "n", "--event", 7], ["--event-json", events.read_text()]):
         assert "price is 1" in run("explain", *chosen, "--where", "price < 5").stdout
     assert "`id` is an integer beyond 64 bits" in run("explain", events, "--where", "id = 5").stderr

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harken.server.secret_words import hashed
+from harken.server.credentials import hashed
 from harken.store import open_store
 
 from .conftest import Run, lines

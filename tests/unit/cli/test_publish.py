@@ -56,13 +56,13 @@ def test_standard_input(run: Run, stand: Stand, events: Path) -> None:
 
 def test_events_on_the_command_line(run: Run, stand: Stand) -> None:
     stand.will(accepted(2))
-    assert run("publish", "--event", '{"price": 1}', "--event", '{"name": "é"}').exit_code == 0
+    assert run("publish", "--event-json", '{"price": 1}', "--event-json", '{"name": "é"}').exit_code == 0
     assert stand.seen[0].lines == [{"price": 1}, {"name": "é"}]
-    result = run("publish", "--event", "{")
+    result = run("publish", "--event-json", "{")
     assert result.exit_code == 3
     assert "this is not JSON" in result.stderr
     assert run("publish").exit_code == 2
-    assert run("publish", "a.jsonl", "--event", "{}").exit_code == 2
+    assert run("publish", "a.jsonl", "--event-json", "{}").exit_code == 2
 
 
 def test_documents(run: Run, stand: Stand, write: Write) -> None:

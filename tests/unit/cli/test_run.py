@@ -77,7 +77,7 @@ def test_a_refused_change_is_told_on_lines_of_its_own(pipeline: Path, capsys: py
     told = RefreshReport(IndexVersion("root", "folder", 1, "fingerprint", 1, 1), refused=reason)
     _show_report(Screen(json=False), lambda text: None, Meter(load_config(pipeline)), told)
     assert capsys.readouterr().err == (
-        "a change of the subscriptions is refused, version 1 goes on: a subscription is faulty:\n"
+        "a change of the subscriptions is refused, version 1 stays: a subscription is faulty:\n"
         "  'b\\x1b': unexpected `ADN` (line 1, column 11)\n"
         "      price < 5 ADN sold\n"
         "                ^\n"

@@ -1,4 +1,4 @@
-"""Connections for the tests: whatever asks for `connection` runs on DuckDB, SQLite, and a PostgreSQL server."""
+"""Connections for the tests: a test with the fixture `connection` runs on DuckDB, SQLite, and a PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def url(postgres: Postgres) -> str:
 
 @pytest.fixture(params=["duckdb", "sqlite", pytest.param("postgres", marks=pytest.mark.processes)])
 def connection(request: pytest.FixtureRequest) -> Iterator[Connection]:
-    """An open connection. Tables that a test makes at a server have to be temporary, or dropped."""
-    made: Connection
+    """An open connection. A test has to drop the tables that it creates on a server, unless they are temporary."""
+    new: Connection
     if request.param == "postgres":
-        made = PostgresConnection(request.getfixturevalue("url"))
+        new = PostgresConnection(request.getfixturevalue("url"))
     else:
-        made = DuckConnection() if request.param == "duckdb" else SqliteConnection()
-    made.connect()
-    yield made
-    made.close()
+        new = DuckConnection() if request.param == "duckdb" else SqliteConnection()
+    new.connect()
+    yield new
+    new.close()

@@ -1,4 +1,4 @@
-"""What every connection does: statements, transactions, rows in bulk, and what it leaves to others."""
+"""All connections: statements, transactions, rows in bulk, errors, and children of `fork()`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_rows_in_bulk_are_those_that_were_inserted(connection: Connection) -> No
 
 
 @pytest.mark.parametrize("count", [1, 7, 8, 1_500])
-def test_rows_of_columns_whose_types_are_not_told(connection: Connection, count: int) -> None:
+def test_rows_of_columns_without_stated_types(connection: Connection, count: int) -> None:
     if not isinstance(connection, SqliteConnection | PostgresConnection):
         pytest.skip("look-ups and matching insert columns")
     create(connection)
@@ -74,7 +74,7 @@ def test_statements_with_question_marks_are_as_the_driver_takes_them() -> None:
     assert PostgresConnection("postgresql://").marked(text) == "UPDATE t SET a = $1 WHERE b IN ($2, $3)"
 
 
-def test_rows_that_a_query_brings_along(connection: Connection) -> None:
+def test_rows_that_a_query_reads_as_a_table(connection: Connection) -> None:
     for place in (1, 2):
         beginning, values = connection.relation("given", {"n": (Storage.WHOLE, [place, None])})
         query = f"{beginning}SELECT n FROM given WHERE n IS NOT NULL"
@@ -104,16 +104,16 @@ def test_a_transaction_is_made_whole_or_not_at_all(connection: Connection) -> No
     assert connection.is_usable
 
 
-def test_an_error_of_a_statement_is_neither_passing_nor_the_end_of_the_connection(connection: Connection) -> None:
+def test_an_error_of_a_statement_is_not_transient_and_loses_no_connection(connection: Connection) -> None:
     with pytest.raises(connection.errors()) as caught:
         connection.rows("SELECT * FROM nowhere_at_all")
-    assert not connection.is_passing(caught.value)
+    assert not connection.is_transient(caught.value)
     assert not connection.is_lost(caught.value)
     assert "nowhere_at_all" in reason_of(caught.value)
     assert "\n" not in reason_of(caught.value)
 
 
-def test_it_is_opened_anew(connection: Connection) -> None:
+def test_a_connection_is_reopened(connection: Connection) -> None:
     create(connection)
     connection.connect()
     with pytest.raises(connection.errors()):
@@ -134,7 +134,7 @@ def test_a_child_of_fork_leaves_the_connection_of_its_parent_alone(connection: C
 
 
 @pytest.mark.processes
-def test_a_session_that_was_left_in_a_transaction_is_of_no_use(url: str) -> None:
+def test_a_session_in_a_transaction_is_not_usable(url: str) -> None:
     connection = PostgresConnection(url)
     connection.connect()
     connection.run("BEGIN")

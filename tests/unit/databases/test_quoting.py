@@ -45,8 +45,8 @@ def check_literals(name: str, rows: Callable[[str], list[Any]]) -> None:
         text = literal(value, DIALECTS[name])
         if isinstance(value, float):  # as the column that it is inserted into
             text = f"CAST({text} AS {DIALECTS[name].types[Storage.NUMBER]})"
-        (found,) = rows(f"SELECT {text}")
-        assert found[0] == value, value
+        (row,) = rows(f"SELECT {text}")
+        assert row[0] == value, value
 
 
 def test_an_engine_reads_literals_as_they_are_meant(connection: Connection) -> None:

@@ -94,7 +94,7 @@ def test_files(format: str, documents: list[bytes]) -> None:
     for names in (None, engine.attributes()):
         file.seek(0)
         (decoded,) = read_events(file, format, names=names)
-        found = engine.match_decoded(decoded)
+        found = engine.match_batch(decoded)
         assert found.ids == [[], ["two"]]
         assert [each.position for each in found.refused] == ([0] if documents[0] is BAD else [])
 

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 from harken import Engine
+from harken.internals import join_engines
 
 TEXTS = {
     "paper": "/a//b[.//c/d/text() = 'v1' and p//q/text() = 'v2']/x[@y = 'v3']//z/text() = 'v4'",
@@ -48,7 +49,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         engine.save(Path(folder) / "engine")
         show(Engine.load(Path(folder) / "engine"))
-    joined, _ = Engine.join(engine.cut(2))
+    joined, _ = join_engines(engine.internals.cut(2))
     show(joined)
 
 

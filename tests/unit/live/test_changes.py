@@ -12,6 +12,7 @@ import pytest
 from drawn import needs_laboratory
 from harken import Engine, Limits
 from harken.errors import CapabilityError, LanguageError
+from harken.internals import join_engines
 from harken.live.changes import Change, changes_between, latest
 from harken.live.subscriptions import Record
 from harken.matchers import ALGORITHMS
@@ -196,11 +197,11 @@ def test_what_is_gone_leaves_also_where_what_comes_does_not_fit() -> None:
 def test_parts_know_the_log_as_far_as_the_whole() -> None:
     engine = Engine()
     engine.apply([put(7, "a", "x = 1"), put(8, "b", "x = 2")])
-    parts = engine.cut(2)
+    parts = engine.internals.cut(2)
     assert [each.sequence for each in parts] == [8, 8]
     parts[0].apply([put(9, "c", "x = 3")])
-    assert Engine.join(parts)[0].sequence == 8
-    assert Engine.join([parts[0], Engine()])[0].sequence is None
+    assert join_engines(parts)[0].sequence == 8
+    assert join_engines([parts[0], Engine()])[0].sequence is None
 
 
 @pytest.mark.parametrize("how", ["subscribe_many", "apply"])

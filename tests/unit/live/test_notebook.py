@@ -145,7 +145,7 @@ def test_an_engine() -> None:
 
 
 def test_an_explanation_is_escaped_and_coloured(engine: Engine) -> None:
-    shown = engine.explain("x = 1 AND name = '<b>' OR y < 2", {"x": 1, "name": "<i>"})._repr_html_()
+    shown = engine.explain(text="x = 1 AND name = '<b>' OR y < 2", event={"x": 1, "name": "<i>"})._repr_html_()
     assert shown.startswith("<p><b>does not match</b></p><pre>")
     assert "&lt;b&gt;" in shown
     assert "&lt;i&gt;" in shown

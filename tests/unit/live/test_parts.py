@@ -7,6 +7,7 @@ import pytest
 
 from drawn import generate
 from harken import Engine, Schema
+from harken.internals import join_engines
 from harken.schema import FloatDomain
 from harken.schema.event_types import EventType
 
@@ -48,7 +49,7 @@ def filled(algorithm: str = "columnar") -> Engine:
 @pytest.mark.parametrize("parts", [1, 2, 3, 20])
 def test_parts_find_together_what_the_whole_finds(algorithm: str, parts: int) -> None:
     engine = filled(algorithm)
-    cut = engine.cut(parts)
+    cut = engine.internals.cut(parts)
     assert len(cut) == parts
     assert sum(map(len, cut)) == len(engine)
     assert united(cut) == answers(engine)
@@ -59,15 +60,15 @@ def test_what_left_is_in_no_part() -> None:
     engine.merge()
     engine.unsubscribe("a")
     engine.subscribe("b", "x > 100", replace=True)
-    assert sorted(each.id for part in engine.cut(2) for each in part) == sorted(set(TEXTS) - {"a"})
-    assert united(engine.cut(2)) == answers(engine)
+    assert sorted(each.id for part in engine.internals.cut(2) for each in part) == sorted(set(TEXTS) - {"a"})
+    assert united(engine.internals.cut(2)) == answers(engine)
 
 
 def test_parts_share_rows_and_cost() -> None:
     workload = generate("stock", 20_000, 64)
     engine = Engine()
     engine.subscribe_many(workload.table())
-    parts = engine.cut(4)
+    parts = engine.internals.cut(4)
     sizes = [len(part) for part in parts]
     assert sum(sizes) == 20_000
     assert max(sizes) < 2 * 20_000 / 4
@@ -78,7 +79,7 @@ def test_parts_share_rows_and_cost() -> None:
 @pytest.mark.parametrize("algorithm", ["columnar", "naive"])
 def test_parts_are_joined_again(algorithm: str) -> None:
     engine = filled(algorithm)
-    whole, twice = Engine.join(engine.cut(3))
+    whole, twice = join_engines(engine.internals.cut(3))
     assert twice == []
     assert answers(whole) == answers(engine)
     whole.subscribe("z", "x = 1")
@@ -91,7 +92,7 @@ def test_an_id_that_two_parts_have_belongs_to_the_first() -> None:
     first, second = Engine(), Engine()
     first.subscribe_many([("a", "x = 1"), ("b", "x = 2")])
     second.subscribe_many([("b", "x = 3"), ("c", "x = 4 OR y LIKE '%1'")])
-    whole, twice = Engine.join([first, second])
+    whole, twice = join_engines([first, second])
     assert twice == ["b"]
     assert [whole.match({"x": x}).ids for x in (1, 2, 3, 4)] == [["a"], ["b"], [], ["c"]]
     assert whole.match({"y": "21"}).ids == ["c"]
@@ -114,7 +115,7 @@ def test_the_attribute_by_which_most_are_found() -> None:
     workload = generate("stock", 2_000, 0)
     engine = Engine()
     engine.subscribe_many(workload.table())
-    assert engine.favourite() == "symbol"
+    assert engine.internals.clustering_attribute() == "symbol"
     assert Engine().favourite() is None
     assert Engine(algorithm="naive").favourite() is None
 
@@ -127,5 +128,5 @@ def test_an_engine_that_everybody_left_is_joined() -> None:
     engine = Engine()
     engine.subscribe("a", "x = 1")
     engine.unsubscribe("a")
-    whole, twice = Engine.join([engine])
+    whole, twice = join_engines([engine])
     assert (len(whole), twice) == (0, [])

@@ -1,4 +1,4 @@
-"""Calls of operators: batches, time, failures, and what they may answer."""
+"""Calls of operators: answers, batches, timeouts and failures."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def caller(function: Any, limits: Limits = DEFAULT_LIMITS, **options: Any) -> Ca
 
 
 def one(call: Caller, *arguments: Any) -> Any:
-    (found,) = call([Evaluation({"n": 1}, arguments)])
-    return found
+    (outcome,) = call([Evaluation({"n": 1}, arguments)])
+    return outcome
 
 
-def told(found: Any) -> str:
-    assert isinstance(found, HarkenError)
-    return found.message
+def message_of(outcome: Any) -> str:
+    assert isinstance(outcome, HarkenError)
+    return outcome.message
 
 
 # Answers
@@ -70,11 +70,11 @@ def test_bindings() -> None:
         (None, 0, "it returned None, which is neither true nor false"),
         (3, 0, "it returned a int, not truth"),
         ("yes", 0, "it returned a str, not truth"),
-        ([False], 0, "it returned bindings, such as False, and there is no variable to bind"),
-        ([0], 0, "it returned bindings, such as 0, and there is no variable to bind"),
-        ([True], 0, "it returned bindings, such as True, and there is no variable to bind"),
-        ([None], 0, "it returned bindings, such as None, and there is no variable to bind"),
-        ([(), (3,)], 0, "it returned bindings, such as (3,), and there is no variable to bind"),
+        ([False], 0, "it returned bindings, such as False, but there is no variable to bind"),
+        ([0], 0, "it returned bindings, such as 0, but there is no variable to bind"),
+        ([True], 0, "it returned bindings, such as True, but there is no variable to bind"),
+        ([None], 0, "it returned bindings, such as None, but there is no variable to bind"),
+        ([(), (3,)], 0, "it returned bindings, such as (3,), but there is no variable to bind"),
         (None, 1, "it returned None, not bindings"),
         (None, 2, "it returned None, not bindings"),
         (True, 1, "it returned a bool, not bindings"),
@@ -87,13 +87,13 @@ def test_bindings() -> None:
         (["\ud800"], 1, "a variable cannot hold"),
     ],
 )
-def test_what_is_no_answer_is_a_failure(answer: Any, free: int, message: str) -> None:
+def test_an_invalid_answer_is_a_failure(answer: Any, free: int, message: str) -> None:
     call = caller(lambda event, x=FREE, y=FREE: answer)
-    assert message in told(one(call, *[FREE] * free))
+    assert message in message_of(one(call, *[FREE] * free))
     assert call.counts.failures == 1
 
 
-def test_a_million_bindings_are_refused_by_a_named_limit() -> None:
+def test_a_million_bindings_exceed_a_named_limit() -> None:
     made = 0
 
     def many(event: Any, x: Any = FREE) -> Any:
@@ -102,26 +102,26 @@ def test_a_million_bindings_are_refused_by_a_named_limit() -> None:
             made += 1
             yield number
 
-    found = one(caller(many, Limits(max_operator_bindings=1_000)), FREE)
-    assert isinstance(found, LimitError)
-    assert found.limit == "max_operator_bindings"
+    outcome = one(caller(many, Limits(max_operator_bindings=1_000)), FREE)
+    assert isinstance(outcome, LimitError)
+    assert outcome.limit == "max_operator_bindings"
     assert made == 1_001
 
 
 def test_an_answer_of_a_batch_that_is_none_fails_alone() -> None:
     call = caller(lambda events, x=FREE: [[1], None, []], batched="lists")
-    found = call([Evaluation({"n": number}, (FREE,)) for number in range(3)])
-    assert (found[0], found[2]) == (((1,),), ())
-    assert told(found[1]) == "the operator `f` failed: it returned None, not bindings"
-    assert found[1].hint == "return an empty list where there are none"
+    outcomes = call([Evaluation({"n": number}, (FREE,)) for number in range(3)])
+    assert (outcomes[0], outcomes[2]) == (((1,),), ())
+    assert message_of(outcomes[1]) == "the operator `f` failed: it returned None, not bindings"
+    assert outcomes[1].hint == "return an empty list if there are none"
     column = caller(lambda events, x=FREE: pa.array([[1], None]), batched=True)
-    assert "it returned None, not bindings" in told(
+    assert "it returned None, not bindings" in message_of(
         column([Evaluation({"n": 1}, (FREE,)), Evaluation({"n": 2}, (FREE,))])[1]
     )
     call = caller(lambda events: [True, [0], [False]], batched="lists")
-    found = call([Evaluation({"n": number}, ()) for number in range(3)])
-    assert found[0] is True
-    assert [told(each).rpartition(",")[0] for each in found[1:]] == [
+    outcomes = call([Evaluation({"n": number}, ()) for number in range(3)])
+    assert outcomes[0] is True
+    assert [message_of(each).rpartition(",")[0] for each in outcomes[1:]] == [
         "the operator `f` failed: it returned bindings, such as 0",
         "the operator `f` failed: it returned bindings, such as False",
     ]
@@ -159,8 +159,8 @@ def test_a_batch_of_lists() -> None:
 
 def test_a_batch_that_answers_too_little_fails_as_a_whole() -> None:
     call = caller(lambda events: [True], batched="lists")
-    assert {told(each) for each in call([Evaluation({"n": 1}, ()), Evaluation({"n": 2}, ())])} == {
-        "the operator `f` failed: it answered 1 times for 2 events"
+    assert {message_of(each) for each in call([Evaluation({"n": 1}, ()), Evaluation({"n": 2}, ())])} == {
+        "the operator `f` failed: it returned 1 answers for 2 events"
     }
 
 
@@ -170,9 +170,9 @@ def test_an_answer_that_fails_while_it_is_read_spares_the_others() -> None:
         raise KeyError("later")
 
     call = caller(lambda events, x=FREE: [breaks(), [2]], batched="lists")
-    found = call([Evaluation({"n": 1}, (FREE,)), Evaluation({"n": 2}, (FREE,))])
-    assert "KeyError: 'later'" in told(found[0])
-    assert found[1] == ((2,),)
+    outcomes = call([Evaluation({"n": 1}, (FREE,)), Evaluation({"n": 2}, (FREE,))])
+    assert "KeyError: 'later'" in message_of(outcomes[0])
+    assert outcomes[1] == ((2,),)
 
 
 def test_equal_rows_of_a_deterministic_operator_are_called_once() -> None:
@@ -198,7 +198,7 @@ def test_rows_are_equal_only_if_their_types_are() -> None:
 
 
 def test_a_column_of_arrow_has_values_of_one_type() -> None:
-    """Events of different types go in different calls, and none fails for another."""
+    """Events with values of different types go in different calls."""
     sizes: list[int] = []
 
     def f(events: pa.Table, x: pa.Array) -> list[bool]:
@@ -225,8 +225,8 @@ async def _none(events: Any) -> Any:
 
 def test_a_batched_coroutine_that_answers_wrongly() -> None:
     rows = [Evaluation({"n": 1}, ()), Evaluation({"n": 2}, ())]
-    assert "it answered 1 times for 2 events" in told(caller(_one_answer, batched="lists")(rows)[0])
-    assert "failed: TypeError" in told(caller(_none, batched="lists")(rows)[1])
+    assert "it returned 1 answers for 2 events" in message_of(caller(_one_answer, batched="lists")(rows)[0])
+    assert "failed: TypeError" in message_of(caller(_none, batched="lists")(rows)[1])
 
 
 def test_threads_and_coroutines_run_side_by_side() -> None:
@@ -257,8 +257,8 @@ def test_a_batched_coroutine() -> None:
     assert caller(_several, batched="lists")([Evaluation({"n": 1}, ()), Evaluation({"n": 2}, ())]) == [True, True]
 
 
-def test_one_that_lies_is_asked_once_an_event() -> None:
-    """Its answers differ from call to call, and subscriptions agree all the same."""
+def test_an_operator_with_changing_answers_is_called_once_an_event() -> None:
+    """So that all subscriptions see the same answer for an event."""
     calls: list[int] = []
 
     @harken.operator(deterministic=False)
@@ -274,31 +274,31 @@ def test_one_that_lies_is_asked_once_an_event() -> None:
     assert calls == [1] * 5
 
 
-# Failing
+# Failures
 
 
-def test_what_it_raises_is_told_and_nothing_else_is_lost() -> None:
+def test_an_operator_that_raises_fails_for_that_event_only() -> None:
     def f(event: Any) -> bool:
         if event["n"] == 1:
             raise ValueError("out of luck")
         return True
 
-    found = caller(f)([Evaluation({"n": number}, ()) for number in range(3)])
-    assert found[0] is True
-    assert told(found[1]) == "the operator `f` failed: ValueError: out of luck"
-    assert isinstance(found[1], OperatorError)
-    assert found[2] is True
+    outcomes = caller(f)([Evaluation({"n": number}, ()) for number in range(3)])
+    assert outcomes[0] is True
+    assert message_of(outcomes[1]) == "the operator `f` failed: ValueError: out of luck"
+    assert isinstance(outcomes[1], OperatorError)
+    assert outcomes[2] is True
 
 
 def test_one_that_ends_the_program_only_fails() -> None:
-    assert "SystemExit" in told(one(caller(lambda event: sys.exit(3))))
+    assert "SystemExit" in message_of(one(caller(lambda event: sys.exit(3))))
 
 
-def test_one_that_takes_too_long_is_left_behind() -> None:
+def test_a_call_past_its_timeout_is_abandoned() -> None:
     release = threading.Event()
     call = caller(lambda event: release.wait(600), timeout=0.05)
-    assert told(one(call)) == "the operator `f` took longer than 0.05 seconds"
-    assert not release.is_set(), "the call goes on, and nobody waits for it"
+    assert message_of(one(call)) == "the operator `f` took longer than 0.05 seconds"
+    assert not release.is_set(), "the call goes on, but nothing waits for it"
     assert call.counts.timeouts == 1
     release.set()
 
@@ -306,10 +306,10 @@ def test_one_that_takes_too_long_is_left_behind() -> None:
         await asyncio.sleep(30)
         return True
 
-    assert "took longer" in told(one(caller(sleeps, timeout=0.05)))
+    assert "took longer" in message_of(one(caller(sleeps, timeout=0.05)))
 
 
-def test_it_is_tried_again() -> None:
+def test_a_failed_call_is_repeated() -> None:
     tries: list[int] = []
 
     def f(event: Any) -> bool:
@@ -323,7 +323,7 @@ def test_it_is_tried_again() -> None:
     assert call.counts.retries == 2
 
 
-def test_one_that_keeps_failing_is_left_alone_and_tried_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_operator_that_keeps_failing_is_paused_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
     is_well = False
 
@@ -336,17 +336,17 @@ def test_one_that_keeps_failing_is_left_alone_and_tried_again_later(monkeypatch:
     now = 1_000.0
     monkeypatch.setattr("harken.operators.calling.monotonic", lambda: now)
     call = caller(f, most_failures=3, pause=0.2, deterministic=False)
-    found = call([Evaluation({"n": number}, ()) for number in range(10)])
+    outcomes = call([Evaluation({"n": number}, ()) for number in range(10)])
     assert len(calls) == 3
-    assert "failed 3 times in a row" in told(found[5])
-    assert "failed 3 times in a row" in told(one(call))
+    assert "failed 3 times in a row" in message_of(outcomes[5])
+    assert "failed 3 times in a row" in message_of(one(call))
     assert call.stats()["is_paused"]
     assert call.stats()["refused"] == 8
     assert call.stats()["calls"] == 3
     now += 0.25
-    assert "down" in told(one(call))  # one try, which fails
+    assert "down" in message_of(one(call))  # one try, which fails
     assert len(calls) == 4
-    assert "in a row" in told(one(call))
+    assert "in a row" in message_of(one(call))
     now += 0.25
     is_well = True
     assert one(call) is True

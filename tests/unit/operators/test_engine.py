@@ -13,6 +13,7 @@ import pytest
 import harken
 from harken import Limits, Schema
 from harken.errors import CheckError, ContradictionError, LimitError, OperatorError, UnavailableError
+from harken.internals import join_engines
 from harken.operators import ORDERS
 from harken.schema import parse_schema
 
@@ -50,9 +51,9 @@ def engine(*texts: str, **options: Any) -> harken.Engine:
 
 
 def matches(text: str, event: dict[str, Any]) -> bool:
-    found = [bool(engine(text, order=order).match(event).ids) for order in ORDERS]
-    assert len(set(found)) == 1
-    return found[0]
+    matches = [bool(engine(text, order=order).match(event).ids) for order in ORDERS]
+    assert len(set(matches)) == 1
+    return matches[0]
 
 
 BRONX = {"region": "Bronx", "image": np.ones((10, 6)), "price": 5}
@@ -114,7 +115,7 @@ def test_predicates_that_unify_are_one() -> None:
 
 
 def test_bindings_are_not_multiplied_out() -> None:
-    """A hundred thousand on each side, held together by nothing, or by a variable."""
+    """A hundred thousand bindings of each of two calls, which share no variable, or one."""
 
     @harken.operator
     def left(event: Any, x: Any = FREE) -> Any:
@@ -128,9 +129,9 @@ def test_bindings_are_not_multiplied_out() -> None:
     made.subscribe("apart", "left(?x) AND right(?y)")
     made.subscribe("shared", "left(?x) AND right(?x)")
     made.subscribe("tested", "left(?x) AND right(?y) AND ?x > ?y + 1")
-    found = made.match({})
-    assert sorted(found.ids) == ["apart", "shared"]
-    ((id, error),) = found.errors
+    matches = made.match({})
+    assert sorted(matches.ids) == ["apart", "shared"]
+    ((id, error),) = matches.errors
     assert id == "tested"
     assert isinstance(error, LimitError)
     assert error.limit == "max_bindings"
@@ -256,10 +257,10 @@ def test_failures_come_with_the_matches() -> None:
     made = engine(
         "loc_in('Bronx')", "mob_pattern(?x) AND ?x > 3", "NOT mob_pattern(?x)", "price = 5 OR mob_pattern(?x)"
     )
-    found = made.match({"region": "Bronx", "price": 5})
-    assert sorted(found.ids) == ["0", "3"]
-    assert sorted(id for id, _ in found.errors) == ["1", "2"]
-    assert all(isinstance(error, OperatorError) for _, error in found.errors)
+    matches = made.match({"region": "Bronx", "price": 5})
+    assert sorted(matches.ids) == ["0", "3"]
+    assert sorted(id for id, _ in matches.errors) == ["1", "2"]
+    assert all(isinstance(error, OperatorError) for _, error in matches.errors)
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -273,13 +274,13 @@ def test_what_is_no_binding_makes_a_predicate_unknown_also_under_not(answer: Any
     texts = ["NOT f(?a)", "f(?a)", "NOT (n = 2 AND f(?a))", "n = 1 OR NOT f(?a)"]
     for text in texts:
         made.subscribe(text, text)
-    found = made.match({"n": 2})
-    assert found.ids == []
-    assert sorted(id for id, _ in found.errors) == sorted(texts)
+    matches = made.match({"n": 2})
+    assert matches.ids == []
+    assert sorted(id for id, _ in matches.errors) == sorted(texts)
     assert sorted(made.match({"n": 1}).ids) == [texts[2], texts[3]]
     assert made.stats()["operators"]["f"]["failures"] > 0
-    assert not made.explain("NOT f(?a)", {"n": 2}).matched
-    assert made.explain("NOT f(?a)", {"n": 2}).tree.truth is None
+    assert not made.explain(text="NOT f(?a)", event={"n": 2}).matched
+    assert made.explain(text="NOT f(?a)", event={"n": 2}).tree.truth is None
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -293,10 +294,10 @@ def test_bindings_where_there_is_no_variable_make_a_predicate_unknown(answer: An
     texts = ["f(60)", "NOT f(60)", "f(?a)", "NOT f(?a)"]
     for text in texts:
         made.subscribe(text, text)
-    found = made.match({"n": 1})
-    assert found.ids == ["f(?a)"]
-    assert sorted(id for id, _ in found.errors) == ["NOT f(60)", "f(60)"]
-    assert "there is no variable to bind" in str(found.errors[0][1])
+    matches = made.match({"n": 1})
+    assert matches.ids == ["f(?a)"]
+    assert sorted(id for id, _ in matches.errors) == ["NOT f(60)", "f(60)"]
+    assert "there is no variable to bind" in str(matches.errors[0][1])
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -318,10 +319,10 @@ def test_saved_loaded_cut_and_joined(tmp_path: Path, order: str) -> None:
     assert list(map(sorted, loaded.match_batch(events).ids)) == wanted
     assert loaded.operators.keys() == made.operators.keys()
     assert loaded.order == order
-    parts = loaded.cut(2)
+    parts = loaded.internals.cut(2)
     assert [sorted(a + b) for a, b in zip(*(part.match_batch(events).ids for part in parts), strict=True)] == wanted
-    again, twice = harken.Engine.join(parts)
-    assert list(map(sorted, again.match_batch(events).ids)) == wanted
+    joined, twice = join_engines(parts)
+    assert list(map(sorted, joined.match_batch(events).ids)) == wanted
     assert not twice
 
 
@@ -330,7 +331,7 @@ def test_what_was_learnt_is_saved(tmp_path: Path) -> None:
     made.match_batch([{"region": "Bronx", "n": n} for n in range(100)])
     made.save(tmp_path / "engine")
     loaded = harken.Engine.load(tmp_path / "engine", operators=ALL)
-    plan = {each["text"]: each for each in loaded.operator_plan()}
+    plan = {each["text"]: each for each in loaded.internals.operator_plan()}
     assert plan["loc_in('Bronx')"]["tried"] == 100
     assert plan["loc_in('Bronx')"]["holding"] > 0.9
     assert plan["loc_in('Queens')"]["holding"] < 0.1
@@ -348,7 +349,7 @@ def test_an_engine_that_follows_goes_on_with_its_operators(tmp_path: Path) -> No
 
 
 def test_subscriptions_change_while_operators_run() -> None:
-    """A match that waits for an operator holds nobody up, and sees what was there when it began."""
+    """A match that waits for an operator blocks no change, and sees the subscriptions of its beginning."""
     entered, release = threading.Event(), threading.Event()
 
     @harken.operator
@@ -358,8 +359,8 @@ def test_subscriptions_change_while_operators_run() -> None:
 
     made = harken.Engine(operators=[waits])
     made.subscribe("a", "waits(1)")
-    found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(made.match({}).ids))
+    matches: list[Any] = []
+    thread = threading.Thread(target=lambda: matches.append(made.match({}).ids))
     thread.start()
     assert entered.wait(30)
     for number in range(2_000):
@@ -367,7 +368,7 @@ def test_subscriptions_change_while_operators_run() -> None:
     made.unsubscribe("more 3")
     release.set()
     thread.join(30)
-    assert found == [["a"]]
+    assert matches == [["a"]]
     assert made.match({"n": 4}).ids == ["a", "more 4"] or set(made.match({"n": 4}).ids) == {"a", "more 4"}
 
 
@@ -389,18 +390,18 @@ def test_one_that_is_replaced_is_there_all_the_time() -> None:
     thread = threading.Thread(target=replace)
     thread.start()
     try:
-        found = [made.match({"a": 1, "b": 7}).ids for _ in range(300)]
+        matches = [made.match({"a": 1, "b": 7}).ids for _ in range(300)]
     finally:
         is_over.set()
         thread.join(30)
-    assert found == [["s"]] * 300
+    assert matches == [["s"]] * 300
 
 
 def test_what_is_replaced_again_and_again_takes_no_more_room() -> None:
     made = engine()
     for number in range(3_000):
         made.subscribe("s", f"loc_in('r{number}') AND price > {number}", replace=True)
-    assert len(made.operator_plan()) <= 1_002
+    assert len(made.internals.operator_plan()) <= 1_002
     assert made.match({"region": "r2999", "price": 3_000}).ids == ["s"]
 
 
@@ -458,9 +459,9 @@ def test_columns_that_no_operator_reads_are_left_alone() -> None:
 
     made = harken.Engine(operators=[reads_it])
     made.subscribe("a", "reads_it()")
-    found = made.match_batch(table)
-    assert found.ids == [[]]
-    assert "the event cannot be read for the operator `reads_it`: UnicodeDecodeError" in str(found.errors[0][2])
+    matches = made.match_batch(table)
+    assert matches.ids == [[]]
+    assert "the event cannot be read for the operator `reads_it`: UnicodeDecodeError" in str(matches.errors[0][2])
 
 
 def test_arguments_that_cannot_be_compared() -> None:
@@ -475,7 +476,7 @@ def test_many_tests_of_one_call() -> None:
         made.subscribe(number, f"price = {number} AND mob_pattern(?n) AND ?n > {number}")
     assert made.match({**BRONX, "price": 59}).ids == ["59"]
     assert made.match({**BRONX, "price": 61}).ids == []
-    tried = {each["text"]: each["tried"] for each in made.operator_plan()}
+    tried = {each["text"]: each["tried"] for each in made.internals.operator_plan()}
     assert tried["mob_pattern(?0) AND ?0 > 59"] == 1
     assert sum(tried.values()) == 2
     assert [id for id, _ in made.match({"price": 7}).errors] == ["7"]

@@ -1,4 +1,4 @@
-"""What an operator states about itself, and sets of operators."""
+"""Properties of an operator, and sets of operators."""
 
 from __future__ import annotations
 
@@ -65,20 +65,19 @@ def test_free_is_one_object_everywhere() -> None:
         ({"name": "f", "selectivity": 2}, lambda event: True, "is between 0 and 1, not 2"),
     ],
 )
-def test_what_is_declared_wrongly_is_refused(options: dict[str, Any], function: Any, message: str) -> None:
+def test_a_wrong_declaration_is_an_error(options: dict[str, Any], function: Any, message: str) -> None:
     with pytest.raises(OperatorError) as caught:
         harken.operator(**options)(function)
     assert message in caught.value.message
 
 
-def test_operators_are_found_by_module_and_name() -> None:
-    found = operators_of([f"{__name__}:near"])
-    assert found["near"] is near
+def test_operators_are_loaded_by_module_and_name() -> None:
+    assert operators_of([f"{__name__}:near"])["near"] is near
     assert set(operators_of([f"{__name__}:several"])) == {"near", "far"}
     assert operators_of(near)["near"] is near
 
 
-def test_operators_are_found_by_entry_point() -> None:
+def test_operators_are_loaded_by_entry_point() -> None:
     assert operators_of(["matches"])["matches"].name == "matches"
 
 
@@ -92,7 +91,7 @@ def test_operators_are_found_by_entry_point() -> None:
         (len, "is no operator"),
     ],
 )
-def test_what_is_no_operator_is_refused(given: Any, message: str) -> None:
+def test_anything_but_an_operator_is_an_error(given: Any, message: str) -> None:
     with pytest.raises(OperatorError) as caught:
         operators_of([given])
     assert message in caught.value.message
@@ -103,12 +102,12 @@ def test_two_operators_cannot_have_one_name() -> None:
         OperatorSet([near, harken.operator(name="near")(lambda event: True)])
 
 
-def test_what_they_read() -> None:
+def test_the_attributes_that_operators_read() -> None:
     assert OperatorSet([near]).reads() == {"position"}
     assert OperatorSet(several).reads() is None
 
 
-def test_an_unknown_order_is_refused() -> None:
+def test_an_unknown_order_is_an_error() -> None:
     with pytest.raises(CapabilityError) as caught:
         harken.Engine(operators=[near], order="adaptiv")
     assert caught.value.hint == "did you mean `adaptive`?"

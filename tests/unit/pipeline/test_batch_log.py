@@ -72,11 +72,11 @@ def test_a_log_belongs_to_one_query(tmp_path: Path) -> None:
 
 
 def test_one_process_at_a_time_works_with_a_log(tmp_path: Path) -> None:
-    with BatchLog(tmp_path).held():
-        with pytest.raises(FolderLockedError, match="another process works with"), BatchLog(tmp_path).held():
+    with BatchLog(tmp_path).locked():
+        with pytest.raises(FolderLockedError, match="another process uses"), BatchLog(tmp_path).locked():
             pass
         assert BatchLog(tmp_path).is_empty
-    with BatchLog(tmp_path).held():
+    with BatchLog(tmp_path).locked():
         pass
 
 

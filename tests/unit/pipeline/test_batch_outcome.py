@@ -41,7 +41,7 @@ def done(config: Config, spark: SparkSession, stamp: Stamp) -> BatchOutcome:
 
 def letters(found: BatchOutcome) -> list[tuple[Any, ...]]:
     rows = found.dead_letters.collect()
-    assert len(rows) == found.counts.refused
+    assert len(rows) == found.counts.dead_letter_count
     return sorted(((row["stage"], row["event_id"], row["reason"], row["event"]) for row in rows), key=str)
 
 
@@ -89,7 +89,7 @@ def test_what_is_refused_and_why(spark: SparkSession, project: Project) -> None:
     found = done(project.config(), spark, project.stamp())
     assert letters(found) == [
         ("decode", "B1", "`price` is not of type DOUBLE", BAD),
-        ("decode", None, "it is not JSON", "not json"),
+        ("decode", None, "the text is not JSON", "not json"),
         ("validate", None, "the event has no id: `id` is missing", '{"category":"Toy","price":6.0}'),
     ]
     assert found.counts == Counts(6, 3, {"decode": 2, "validate": 1})
@@ -201,7 +201,7 @@ def test_an_index_that_vanishes(spark: SparkSession, project: Project) -> None:
 
 def test_a_time_that_is_none(spark: SparkSession, project: Project) -> None:
     project.write("events.jsonl", [{"id": "1", "at": 17}])
-    with pytest.raises(SourceError, match="`at` is to be the time of events, and is BIGINT"):
+    with pytest.raises(SourceError, match="`at` is BIGINT, which is no time of an event"):
         done(project.config('columns = none\nevent_time = "at"'), spark, project.stamp())
 
 
@@ -283,12 +283,12 @@ def test_late_events(spark: SparkSession, project: Project, late: str) -> None:
     told = {event for event, _ in pairs(found.notifications)}
     if late == "match":
         assert told == {"A1", "A2", "A3", "A4"}
-        assert found.counts.refused == 0
+        assert found.counts.dead_letter_count == 0
     else:
         assert told == {"A2", "A3", "A4"}, "an event without a time is not late"
         ((stage, id, reason, _),) = letters(found)
         assert (stage, id) == ("late", "A1")
-        assert reason == "the event is of 2024-05-01 10:00:00, before 2024-05-01 10:01:00+0000"
+        assert reason == "the time of the event is 2024-05-01 10:00:00, before 2024-05-01 10:01:00+0000"
     found.release()
 
 
@@ -314,7 +314,7 @@ def test_events_are_joined_with_a_table(spark: SparkSession, project: Project, h
 @pytest.mark.parametrize(
     ("table", "more", "message"),
     [
-        ("seller,rating\ns1,5\ns1,4\n", "", r"has 2 rows for seller = 's1': an event would become as many"),
+        ("seller,rating\ns1,5\ns1,4\n", "", r"has 2 rows for seller = 's1': the join would duplicate events"),
         ("vendor,rating\ns1,5\n", "", "no column `seller`"),
         ("seller,rating\ns1,5\n", 'columns = ["rated"]', "no column `rated`"),
         ("seller,price\ns1,5\n", 'prefix = ""', "the events have a column `price` before"),
@@ -338,7 +338,7 @@ def test_keys_of_csv_are_of_the_type_that_events_have(spark: SparkSession, proje
 
 def test_keys_of_two_types(spark: SparkSession, project: Project) -> None:
     project.write("sellers.json", [{"seller": 7, "rating": 5}])
-    message = "`seller` is of two types that cannot be joined, STRING of events and BIGINT of"
+    message = "`seller` has two types that cannot be joined, STRING in events and BIGINT in"
     with pytest.raises(SourceError, match=message):
         done(project.config(more=ENRICH.replace("csv", "json")), spark, project.stamp())
 
@@ -374,5 +374,5 @@ def test_what_comes_behind_a_refused_event_of_its_id_is_not_lost(spark: SparkSes
     assert pairs(found.notifications) == {("e2", "a")}
     told = letters(found)
     assert [letter[:2] for letter in told] == [("validate", "e1"), ("validate", "e1")]
-    assert any("came behind" in letter[2] for letter in told)
+    assert any("came after another" in letter[2] for letter in told)
     found.release()

@@ -81,7 +81,7 @@ def test_every_value_is_matched_as_it_is(spark: SparkSession, project: Project) 
     assert (result.counts.odd_values, result.counts.dead_letters) == (ODD, {"type": 6})
     assert "· 6 odd values (a.b 1, delta 3, flag 1, zip 1) ·" in str(result)
     letters = {row["event_id"]: row for row in project.rows(spark, "out-dead-letters", "json")}
-    assert letters["e3"]["reason"] == '`delta` is "lots", where subscriptions ask for a number'
+    assert letters["e3"]["reason"] == '`delta` is "lots", where subscriptions expect a number'
     assert json.loads(letters["e3"]["event"]) == events[3]
     assert {letter["stage"] for letter in letters.values()} == {"type"}
     found = plan(config)

@@ -87,6 +87,6 @@ def test_what_is_no_package_is_refused(package: str, tmp_path: Path) -> None:
 
 def test_a_file_in_the_way_of_the_cache_is_named(tmp_path: Path) -> None:
     (tmp_path / "cache").touch()
-    with pytest.raises(HarkenError, match=r"jars cannot be kept in .*: Not a directory") as caught:
+    with pytest.raises(HarkenError, match=r"jars cannot be stored in .*: Not a directory") as caught:
         resolve_jars(PACKAGES, tmp_path / "cache" / "jars")
     assert "XDG_CACHE_HOME" in str(caught.value.hint)

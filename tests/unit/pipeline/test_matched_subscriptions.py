@@ -262,8 +262,8 @@ def test_a_folder_of_files_of_several_formats(tmp_path: Path, spark: SparkSessio
 def test_a_large_change_builds_the_index_anew_and_a_large_set_is_built_by_spark(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_MANY", 3)
-    monkeypatch.setattr(module, "_FEW", 1)
+    monkeypatch.setattr(module, "_SPARK_BUILD", 3)
+    monkeypatch.setattr(module, "_REBUILD_CHANGES", 1)
     folder.write({**RULES, "d": "price <"}, owner="ann")
     with pytest.raises(SubscriptionError, match=r"rules.jsonl, line 4"):
         folder.open().current()
@@ -394,8 +394,8 @@ def test_whatever_is_wrong_with_a_change_the_last_version_goes_on(
     folder.write(RULES)
     subscriptions = folder.open()
     first = subscriptions.current()
-    monkeypatch.setattr("harken.pipeline.matched_subscriptions._FEW", 0)
-    monkeypatch.setattr("harken.pipeline.matched_subscriptions._MANY", 1)
+    monkeypatch.setattr("harken.pipeline.matched_subscriptions._REBUILD_CHANGES", 0)
+    monkeypatch.setattr("harken.pipeline.matched_subscriptions._SPARK_BUILD", 1)
     lines = [json.dumps({"id": id, "where": where, "budget": 2**70}) for id, where in RULES.items()]
     folder.write_lines(*lines, json.dumps({"id": "d", "where": "price = 7"}))
     change = subscriptions.refresh()

@@ -120,7 +120,7 @@ def test_a_batch_from_an_index_of_any_algorithm(spark: SparkSession, project: Pr
 def test_refused_events_that_have_nowhere_to_go(spark: SparkSession, project: Project) -> None:
     project.write("events.jsonl", BAD + "\n" + json.dumps(EVENTS[1]))
     config = replace(project.config(), dead_letters=None)
-    with pytest.raises(EventError, match="event 'B1' is refused: `price` is not of type DOUBLE") as caught:
+    with pytest.raises(EventError, match="event 'B1' is rejected: `price` is not of type DOUBLE") as caught:
         run(config)
     assert "[dead_letters]" in str(caught.value.hint)
     assert not (project.folder / "out").exists(), "nothing is written"

@@ -153,7 +153,7 @@ def test_a_disk_that_is_full_does_not_stop_a_run(config: Config, caplog: pytest.
 def test_counts_add_up_and_survive_being_written() -> None:
     whole = FIRST.counts + SECOND.counts + Counts(dead_letters={"late": 4}, max_event_time=TIME)
     assert whole == Counts(30, 5, {"decode": 2, "late": 4, "match": 1}, 3, 1, TIME)
-    assert whole.refused == 7
+    assert whole.dead_letter_count == 7
     assert Counts.from_dict(json.loads(json.dumps(whole.to_dict()))) == whole
     assert Counts.from_dict(Counts().to_dict()) == Counts()
 
@@ -164,7 +164,7 @@ def test_lines_for_people(config: Config) -> None:
         " · lag 32.0 s · index version 3"
     )
     assert text_of(SECOND) == "batch 1 (again): 20 events · 0 notifications · 0.5 s · 40 events/s · index version 4"
-    assert text_of(REFUSED).endswith("version 3 goes on: it is faulty")
+    assert text_of(REFUSED).endswith("version 3 stays: it is faulty")
     meter = Meter(config)
     meter.take(FIRST)
     assert re.fullmatch(

@@ -13,7 +13,7 @@ import pytest
 
 from harken.errors import SourceError
 from harken.pipeline.config import Config, DeadLetters, Sink, SourceConfig, SubscriptionsConfig
-from harken.pipeline.sinks import refuse_batches_of_others, write, write_dead_letters
+from harken.pipeline.sinks import require_no_batches, write, write_dead_letters
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -194,14 +194,14 @@ def config_of(*sinks: Sink) -> Config:
 
 def test_a_stream_that_starts_anew_does_not_replace_what_is_there(spark: SparkSession, tmp_path: Path) -> None:
     folder, table = folder_sink(tmp_path / "out"), table_sink("anew")
-    refuse_batches_of_others(config_of(folder, table), spark)
+    require_no_batches(config_of(folder, table), spark)
 
     write(table, rows(spark, 0, "a"), 0, pipeline="another")
-    refuse_batches_of_others(config_of(folder, table), spark)
+    require_no_batches(config_of(folder, table), spark)
     write(table, rows(spark, 0, "a"), 0, pipeline="p")
     with pytest.raises(SourceError, match="the sink `table` has rows of `p` already"):
-        refuse_batches_of_others(config_of(folder, table), spark)
+        require_no_batches(config_of(folder, table), spark)
 
     write(folder, rows(spark, 0, "a"), 0, pipeline="p")
     with pytest.raises(SourceError, match="the sink `alerts` has batches already"):
-        refuse_batches_of_others(config_of(folder), spark)
+        require_no_batches(config_of(folder), spark)

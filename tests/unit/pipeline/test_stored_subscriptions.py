@@ -82,7 +82,7 @@ def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stored]:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """How the store is read: "everything", or the sequence from which on changes are."""
     told: list[str] = []
-    everything, changes = Store.everything, Store.changes
+    everything, changes = Store.all_subscriptions, Store.changes
 
     def read_everything(store: Store) -> Any:
         told.append("everything")
@@ -92,7 +92,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         told.append(str(after))
         return changes(store, after, limit)
 
-    monkeypatch.setattr(Store, "everything", read_everything)
+    monkeypatch.setattr(Store, "all_subscriptions", read_everything)
     monkeypatch.setattr(Store, "changes", read_changes)
     return told
 

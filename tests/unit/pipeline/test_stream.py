@@ -145,7 +145,7 @@ def test_a_stream_finds_its_columns_and_keeps_them(pipeline: Pipeline) -> None:
     assert pipeline.pairs()[-1] == ("c0", "words")
     assert [line["price"] for line in pipeline.lines() if line["price"] is not None] == [1.0, 2.0, 2.5]
     reasons = [line["reason"] for line in pipeline.lines("state/dead-letters")]
-    assert reasons == ['`price` is "lots", where subscriptions ask for a number']
+    assert reasons == ['`price` is "lots", where subscriptions expect a number']
 
 
 def test_a_stream_takes_over_changes_from_the_next_batch_and_refuses_bad_ones(pipeline: Pipeline) -> None:
@@ -175,7 +175,7 @@ def test_a_stream_takes_over_changes_from_the_next_batch_and_refuses_bad_ones(pi
     assert refused.refused is not None
     assert "rules.jsonl, line 1" in refused.refused
     assert pipeline.dead() == [("decode", "no json")]
-    assert (counts.events, counts.notifications, counts.refused) == (9, 6, 1)
+    assert (counts.events, counts.notifications, counts.dead_letter_count) == (9, 6, 1)
 
     first = pipeline.lines()[0]
     assert {name: first[name] for name in ("owner", "index_version", "batch_id")} == {
@@ -242,7 +242,7 @@ def test_a_checkpoint_is_kept_as_a_whole(pipeline: Pipeline) -> None:
     pipeline.events("a", 3)
     pipeline.run()
     shutil.rmtree(pipeline.folder / "state/spark")
-    with pytest.raises(SegmentError, match="those of another query"):
+    with pytest.raises(SegmentError, match="belong to another query"):
         pipeline.run()
     shutil.rmtree(pipeline.folder / "state")
     with pytest.raises(SourceError, match="the sink `json` has batches already"):

@@ -73,8 +73,8 @@ def test_csv(spark: SparkSession, project: Project) -> None:
     config = project.config('format = "csv"\npath = "events.csv"\ncolumns = "id STRING, price DOUBLE"')
     assert faults(config, spark) == {
         "2,cheap": "`price` is not of type DOUBLE",
-        "4": "it does not have 2 cells",
-        "5,1,2": "it does not have 2 cells",
+        "4": "the line does not have 2 cells",
+        "5,1,2": "the line does not have 2 cells",
     }
     good = [(row["id"], row["price"]) for row in read(config, spark).collect() if row[FAULT] is None]
     assert good == [("1", 2.5), ("3", None), ("'6'", 7.0)]
@@ -118,7 +118,7 @@ def test_columns_are_found_if_nobody_gives_them(spark: SparkSession, project: Pr
 @pytest.mark.parametrize("content", ["", "not json\n"])
 def test_nothing_to_find_columns_by(spark: SparkSession, project: Project, content: str) -> None:
     project.write("events.jsonl", content)
-    with pytest.raises(SourceError, match="nothing by which to tell the columns") as caught:
+    with pytest.raises(SourceError, match="columns of the events cannot be inferred") as caught:
         read(project.config("columns = none"), spark)
     assert "columns" in str(caught.value.hint)
 

@@ -163,5 +163,5 @@ def test_a_plan(spark: SparkSession, project: Project) -> None:
     assert found["documents"] == "every element `dataset`"
     assert found["event id"] == "path and position"
     assert found["events"] == "path STRING, modified TIMESTAMP, position BIGINT, document STRING"
-    assert found["looks at"] == "document"
+    assert found["reads"] == "document"
     assert "mismatches" not in found

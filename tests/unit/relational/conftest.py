@@ -1,4 +1,4 @@
-"""Databases for the tests: whatever asks for `database` runs on DuckDB, SQLite, and a PostgreSQL server."""
+"""Databases for the tests: a test with the fixture `database` runs on DuckDB, SQLite, and a PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["algorithm", "database", "postgres", "url"]
 
 @pytest.fixture(params=["duckdb", "sqlite", pytest.param("postgres", marks=pytest.mark.processes)])
 def database(request: pytest.FixtureRequest) -> str:
-    """What an engine takes as its option `database`."""
-    found: str = request.getfixturevalue("url") if request.param == "postgres" else request.param
-    return found
+    """A value of the engine's option `database`."""
+    name: str = request.getfixturevalue("url") if request.param == "postgres" else request.param
+    return name
 
 
 RELATIONAL = {"sequential_search", "predicate_grouping", "relational_anchored"}

@@ -35,8 +35,8 @@ def quoted(text: str) -> tuple[str, str]:
     return f"`{text.replace('`', '``')}`", "'" + text.replace("'", "''") + "'"
 
 
-def asked(text: str) -> dict[str, str]:
-    """Equalities, ranges, what lies outside of one, sets and patterns: each goes another way into the tables."""
+def subscriptions_with(text: str) -> dict[str, str]:
+    """Texts with an equality, a range, its outside, a set and a pattern: each is stored in other columns."""
     name, value = quoted(text)
     return {
         f"{text}: equal": f"{name} = {value}",
@@ -47,20 +47,20 @@ def asked(text: str) -> dict[str, str]:
     }
 
 
-def carried(text: str) -> list[dict[str, Any]]:
+def events_with(text: str) -> list[dict[str, Any]]:
     other = {"other": text}
     return [{text: text}, {text: text, **other}, {text: "b", **other}, other, {text: 3, **other}]
 
 
 def test_a_hostile_text_is_a_name_an_id_and_a_value_and_never_sql(algorithm: str, database: str) -> None:
     engine, judge = Engine(algorithm=algorithm, database=database), Engine(algorithm="naive")
-    events = [event for text in HOSTILE for event in carried(text)]
+    events = [event for text in HOSTILE for event in events_with(text)]
     for each in (engine, judge):
-        report = each.subscribe_many(pair for text in HOSTILE for pair in asked(text).items())
+        report = each.subscribe_many(pair for text in HOSTILE for pair in subscriptions_with(text).items())
         assert not report.faults
     for _ in range(2):
-        found, expected = engine.match_batch(events), judge.match_batch(events)
-        assert [sorted(ids) for ids in found.ids] == [sorted(ids) for ids in expected.ids]
+        matches, expected = engine.match_batch(events), judge.match_batch(events)
+        assert [sorted(ids) for ids in matches.ids] == [sorted(ids) for ids in expected.ids]
         assert sum(expected.counts) >= 4 * len(HOSTILE)
         for each in (engine, judge):
             for text in HOSTILE:
@@ -69,11 +69,11 @@ def test_a_hostile_text_is_a_name_an_id_and_a_value_and_never_sql(algorithm: str
                 each.subscribe(f"{text}: equal", f"{name} = {value} OR other = {value}")
 
 
-# A session that is cut. Tables of a session go with it.
+# A session that is cut loses its temporary tables.
 
 
 class Cut:
-    """A database that loses its session before a statement that has a word in it."""
+    """Cuts the session of an engine's database before the first statement that contains a word."""
 
     def __init__(self, engine: Engine, postgres: Postgres, word: str) -> None:
         matcher: Any = engine._live.matcher
@@ -118,13 +118,13 @@ def test_a_session_that_is_cut_in_the_middle(algorithm: str, url: str, postgres:
     }
     with (
         Cut(engine, postgres, TABLES[algorithm]) as cut,
-        pytest.raises(StoreUnavailableError, match="postgres") as told,
+        pytest.raises(StoreUnavailableError, match="postgres") as caught,
     ):
         calls[change]()
     assert cut.is_cut
-    assert told.value.hint is not None
-    assert postgres.password not in str(told.value)
-    assert len(engine) == 3, "a change that was refused was not made"
+    assert caught.value.hint is not None
+    assert postgres.password not in str(caught.value)
+    assert len(engine) == 3, "a change that failed was not made"
     assert sorted(engine.match({"x": 1, "y": 1}).ids) == ["a", "gone"]
     calls[change]()
     assert engine.match({"x": 2}).ids == ["b"]
@@ -147,15 +147,15 @@ def test_a_table_that_is_dropped_between_two_queries_of_a_batch(algorithm: str, 
     engine.subscribe_many([("a", "x = 1"), ("b", "x > 1")])
     matcher: Any = engine._live.matcher
     database = matcher._session.database
-    work, asked = database.integers, []
+    work, executed = database.integers, []
 
     def dropped(query: str, values: Any = ()) -> Any:
-        asked.append(query)
-        if len(asked) == 2:
+        executed.append(query)
+        if len(executed) == 2:
             database.run(f"DROP TABLE {matcher.tables[0]}")
         return work(query, values)
 
-    batch = [{"x": 1}] * 1_500  # more than one query is about, whatever the algorithm
+    batch = [{"x": 1}] * 1_500  # more events than one query takes, for every algorithm
     database.integers = dropped
     with pytest.raises(StoreUnavailableError, match=name):
         engine.match_batch(batch)

@@ -1,4 +1,4 @@
-"""How anchored rows are found: ranges at their ends on every database, by GiST on PostgreSQL; and what tables take."""
+"""Anchored rows and their indexes: bounds of ranges on every database, GiST on PostgreSQL, the size of tables."""
 
 from __future__ import annotations
 
@@ -55,24 +55,24 @@ def test_the_ends_of_ranges(database: str) -> None:
     engine, judge = Engine(algorithm="relational_anchored", database=database), Engine(algorithm="naive")
     for each in (engine, judge):
         assert not each.subscribe_many(RANGES.items()).faults
-    found, expected = engine.match_batch(EVENTS), judge.match_batch(EVENTS)
+    matches, expected = engine.match_batch(EVENTS), judge.match_batch(EVENTS)
     assert not expected.refused
-    assert [sorted(ids) for ids in found.ids] == [sorted(ids) for ids in expected.ids]
+    assert [sorted(ids) for ids in matches.ids] == [sorted(ids) for ids in expected.ids]
     assert sum(expected.counts) > 20
 
 
 @pytest.mark.processes
 def test_postgresql_finds_ranges_by_gist(url: str) -> None:
-    """Also those of an attribute that came when there were rows already."""
+    """Including ranges of an attribute that was added after other rows."""
     engine = Engine(algorithm="relational_anchored", database=url)
     for name in ("x", "y"):
         texts = (f"{name} BETWEEN {place} AND {place + 2}" for place in range(2_000))
         engine.subscribe_many((f"{name}{place}", text) for place, text in enumerate(texts))
-    found = engine.match({"x": 100.5, "y": -1})
-    assert (sorted(found.ids), found.candidates) == (["x100", "x99"], 2)
+    matches = engine.match({"x": 100.5, "y": -1})
+    assert (sorted(matches.ids), matches.candidates) == (["x100", "x99"], 2)
     matcher: Any = engine._live.matcher
     database: PostgresConnection = matcher._session.database
-    (query,) = queries(database.dialect, matcher._uses, "e.event, s.sid")
+    (query,) = queries(database.dialect, matcher._columns, "e.event, s.sid")
     events = "WITH events(event, c1, c2) AS MATERIALIZED (SELECT 1::int8, 100.5::float8, 7::float8) "
     plan = "\n".join(line for (line,) in database.driver.execute(f"EXPLAIN {events}{query}").fetchall())
     assert "anchored_ranges_1" in plan
@@ -84,7 +84,7 @@ def test_sqlite_reads_no_whole_index_for_one_event() -> None:
     engine.subscribe_many((str(place), f"x = {place} AND y < {place}") for place in range(2_000))
     assert engine.match({"x": 5, "y": 4}).ids == ["5"]
     matcher: Any = engine._live.matcher
-    (query,) = queries(DIALECTS["sqlite"], matcher._uses, "e.event, s.sid")
+    (query,) = queries(DIALECTS["sqlite"], matcher._columns, "e.event, s.sid")
     connection = matcher._session.database.driver
     plan = [step for *_, step in connection.execute(f"EXPLAIN QUERY PLAN {query}")]
     assert plan == ["SCAN e", "SEARCH s USING INDEX anchored_num (anchor=? AND num_lo=?)"]

@@ -1,4 +1,4 @@
-"""The relational matchers on every database: answers, odd values and names, and a database that is lost."""
+"""The relational matchers on every database: matches, odd values and names, and a lost database."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ EVENTS: list[dict[str, Any]] = [
 
 
 def answers(engine: Engine, events: list[dict[str, Any]]) -> list[list[str]]:
-    found = engine.match_batch(events)
-    assert not found.refused
-    assert not found.errors
-    return [sorted(ids) for ids in found.ids]
+    matches = engine.match_batch(events)
+    assert not matches.refused
+    assert not matches.errors
+    return [sorted(ids) for ids in matches.ids]
 
 
 def test_it_finds_what_the_naive_matcher_finds(algorithm: str, database: str) -> None:
@@ -72,8 +72,8 @@ def test_a_workload_is_matched_as_the_default_does(algorithm: str, database: str
     engine, judge = Engine(algorithm=algorithm, database=database), Engine(algorithm="columnar")
     for each in (engine, judge):
         each.subscribe_many(texts)
-    found, expected = engine.match_batch(drawn.events), judge.match_batch(drawn.events)
-    assert [sorted(ids) for ids in found.ids] == [sorted(ids) for ids in expected.ids]
+    matches, expected = engine.match_batch(drawn.events), judge.match_batch(drawn.events)
+    assert [sorted(ids) for ids in matches.ids] == [sorted(ids) for ids in expected.ids]
     assert sum(expected.counts) > 60
 
 
@@ -127,8 +127,8 @@ def test_equal_predicates_are_stored_once_and_their_ids_recycled() -> None:
 def test_an_anchored_row_is_found_by_its_key() -> None:
     engine = Engine(algorithm="relational_anchored", database="sqlite")
     engine.subscribe_many([(str(place), f"kind = 'k' AND symbol = 's{place}'") for place in range(50)])
-    found = engine.match({"kind": "k", "symbol": "s7"})
-    assert (found.ids, found.candidates) == (["7"], 1)
+    matches = engine.match({"kind": "k", "symbol": "s7"})
+    assert (matches.ids, matches.candidates) == (["7"], 1)
     rows = engine._live.matcher._session.database.integers(
         "SELECT anchor, count(*) FROM anchored GROUP BY anchor"
     ).tolist()
@@ -139,7 +139,7 @@ def test_an_anchored_row_is_found_by_its_key() -> None:
 
 
 @pytest.mark.parametrize("change", ["match", "subscribe", "unsubscribe"])
-def test_a_dropped_table_is_told_and_made_again(algorithm: str, database: str, change: str) -> None:
+def test_a_dropped_table_is_an_error_and_is_created_again(algorithm: str, database: str, change: str) -> None:
     engine = Engine(algorithm=algorithm, database=database)
     engine.subscribe_many([("a", "x = 1"), ("b", "x > 1"), ("gone", "y = 1")])
     assert engine.match({"x": 1, "y": 1}).candidates == 2
@@ -173,7 +173,7 @@ def test_changes_after_a_loss_wait_for_the_next_match(algorithm: str) -> None:
 
 
 @pytest.mark.processes
-def test_a_cut_connection_is_told_and_made_again(algorithm: str, url: str, postgres: Postgres) -> None:
+def test_a_cut_connection_is_an_error_and_is_opened_again(algorithm: str, url: str, postgres: Postgres) -> None:
     engine = Engine(algorithm=algorithm, database=url)
     engine.subscribe("a", "x = 1")
     assert engine.match({"x": 1}).ids == ["a"]
@@ -191,7 +191,7 @@ def test_two_engines_share_a_server(url: str) -> None:
     assert [engine.match({"x": 1}).ids for engine in engines] == [["of 0"], ["of 1"]]
 
 
-def test_a_server_that_is_not_there_is_told_without_the_password() -> None:
+def test_the_error_for_an_unreachable_server_does_not_show_the_password() -> None:
     engine = Engine(algorithm="relational_anchored", database="postgresql://harken:secret@127.0.0.1:9/none")
     with pytest.raises(StoreUnavailableError) as caught:
         engine.subscribe("a", "x = 1")
@@ -201,7 +201,7 @@ def test_a_server_that_is_not_there_is_told_without_the_password() -> None:
 
 @pytest.mark.parametrize("name", ["duckdbs", "mysql://harken:secret@host/base", "", 3, None])
 @pytest.mark.parametrize("algorithm", NAMES)
-def test_another_database_is_refused(algorithm: str, name: object) -> None:
+def test_an_unknown_database_is_an_error(algorithm: str, name: object) -> None:
     with pytest.raises(CapabilityError, match="database") as caught:
         Engine(algorithm=algorithm, database=name)
     assert "secret" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""The script that `harken sql` prints, run by the databases that it is for."""
+"""The script that `harken sql` prints, run by each database."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CELLS: list[tuple[str, str | None, float | None, str | None]] = [
     ("5", None, None, None),
 ]
 """An event's name, category, price, and a'b."""
-FOUND = {
+MATCHES = {
     ("1", "toy", 1), ("1", "not", 1), ("1", "either", 1), ("1", "always", 1),
     ("2", "x'; DROP TABLE harken_events; --", 1), ("2", "not", 1), ("2", "either", 1), ("2", "always", 1),
     ("3", "not", 1), ("3", "either", 1), ("3", "always", 1), ("3", "range", 1), ("3", "like", 0),
@@ -53,10 +53,10 @@ def check_script(name: str, execute: Execute) -> None:
         execute(statement)
     columns = dict(execute("SELECT attribute, name FROM harken_attributes"))
     assert set(columns) == {"category", "price", "`a'b`"}
-    asked = [columns["category"], columns["price"], columns["`a'b`"]]
+    names = [columns["category"], columns["price"], columns["`a'b`"]]
     rows = ", ".join(f"({', '.join(literal(value, dialect) for value in row)})" for row in CELLS)
-    execute(f"INSERT INTO {EVENTS} (event, {', '.join(asked)}) VALUES {rows}")
-    assert {(event, id, int(exact)) for event, id, exact in execute(query)} == FOUND
+    execute(f"INSERT INTO {EVENTS} (event, {', '.join(names)}) VALUES {rows}")
+    assert {(event, id, int(exact)) for event, id, exact in execute(query)} == MATCHES
 
 
 def on_sqlite(test: Callable[[Execute], None]) -> None:

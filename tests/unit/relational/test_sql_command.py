@@ -1,4 +1,4 @@
-"""What `harken sql --dialect` prints, run by every engine that it is for, with hostile ids, names and values."""
+"""The script of `harken sql --dialect`, run by each database, with hostile ids, names and values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harken.databases.dialects import DIALECTS
 from harken.databases.quoting import literal
 from harken.schema import format_path
 
-from .test_faults import HOSTILE, asked, carried
+from .test_faults import HOSTILE, events_with, subscriptions_with
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 TABLES = ("harken_attributes", "harken_subscriptions", "harken_events")
 # Ranges of numbers and of days as well: PostgreSQL finds those by another index.
 SUBSCRIPTIONS = {
-    **{id: where for text in HOSTILE for id, where in asked(text).items() if "pattern" not in id},
+    **{id: where for text in HOSTILE for id, where in subscriptions_with(text).items() if "pattern" not in id},
     "narrow": "price BETWEEN 3 AND 7",
     "wide": "price > 3",
     "exact": "price >= 0.1 AND price <= 0.1",
     "late": "ok = TRUE AND price < 4",
 }
 EVENTS: list[dict[str, Any]] = [
-    *(event for text in HOSTILE for event in carried(text)[:4]),
+    *(event for text in HOSTILE for event in events_with(text)[:4]),
     *({"price": price} for price in (0.1, 3.0, 7.0, 7.000000000000001, 1e300)),
     {"price": 3.0, "ok": True},
 ]
@@ -43,8 +43,8 @@ Execute = Callable[[str], list[Any]]
 def expected() -> set[tuple[str, str]]:
     engine = Engine(algorithm="naive")
     assert not engine.subscribe_many(SUBSCRIPTIONS.items()).faults
-    found = engine.match_batch(EVENTS).ids
-    return {(str(place), id) for place, ids in enumerate(found) for id in ids}
+    matches = engine.match_batch(EVENTS).ids
+    return {(str(place), id) for place, ids in enumerate(matches) for id in ids}
 
 
 @pytest.fixture
@@ -62,8 +62,8 @@ def printed(tmp_path: Path) -> Callable[[str], list[str]]:
     return run
 
 
-def found(statements: list[str], name: str, execute: Execute) -> set[tuple[str, str]]:
-    """Run all statements, with the events put in before the query."""
+def run_script(statements: list[str], name: str, execute: Execute) -> set[tuple[str, str]]:
+    """Run all statements, and insert the events before the query. Returns the matches."""
     dialect = DIALECTS[name]
     *before, query = statements
     for statement in before:
@@ -78,13 +78,13 @@ def found(statements: list[str], name: str, execute: Execute) -> set[tuple[str, 
 
 
 def _flat(event: dict[str, Any]) -> dict[str, Any]:
-    """By the names that `harken_attributes` has, with booleans as the integers that columns hold."""
+    """An event by the names in `harken_attributes`, with booleans as integers, as columns hold them."""
     return {format_path((key,)): int(value) if value is True else value for key, value in event.items()}
 
 
 def test_sqlite(printed: Callable[[str], list[str]], expected: set[tuple[str, str]]) -> None:
     connection = sqlite3.connect(":memory:")
-    assert found(printed("sqlite"), "sqlite", lambda text: connection.execute(text).fetchall()) == expected
+    assert run_script(printed("sqlite"), "sqlite", lambda text: connection.execute(text).fetchall()) == expected
     connection.close()
 
 
@@ -92,7 +92,7 @@ def test_duckdb(printed: Callable[[str], list[str]], expected: set[tuple[str, st
     import duckdb
 
     with duckdb.connect(":memory:") as connection:
-        assert found(printed("duckdb"), "duckdb", lambda text: connection.execute(text).fetchall()) == expected
+        assert run_script(printed("duckdb"), "duckdb", lambda text: connection.execute(text).fetchall()) == expected
 
 
 @pytest.mark.processes
@@ -107,7 +107,7 @@ def test_postgresql(printed: Callable[[str], list[str]], expected: set[tuple[str
 
         statements = printed("postgres")
         assert any("USING gist" in text for text in statements)
-        assert found(statements, "postgres", execute) == expected
+        assert run_script(statements, "postgres", execute) == expected
         connection.rollback()
 
 
@@ -116,7 +116,7 @@ def test_spark(printed: Callable[[str], list[str]], expected: set[tuple[str, str
         return [tuple(row) for row in spark.sql(text).collect()]
 
     try:
-        assert found(printed("spark"), "spark", execute) == expected
+        assert run_script(printed("spark"), "spark", execute) == expected
     finally:
         for table in TABLES:
             spark.sql(f"DROP TABLE IF EXISTS {table}")

@@ -9,7 +9,7 @@ import pytest
 from harken.codes.columns import Column
 from harken.databases.dialects import Storage
 from harken.language.intervals import Cut
-from harken.relational.typed_values import first_beyond, first_of, typed
+from harken.relational.typed_values import first_beyond, first_of, stored_interval
 from harken.schema import Kind
 
 NUMBER, TEXT = Column(("x",), Kind.NUMBER), Column(("x",), Kind.STRING)
@@ -29,27 +29,28 @@ LARGE = 2**53
     ],
 )
 def test_numbers_are_doubles(low: Cut | None, high: Cut | None, first: float | None, beyond: float | None) -> None:
-    found, is_exact = typed(0, NUMBER, low, high)
+    interval, is_exact = stored_interval(0, NUMBER, low, high)
     assert is_exact
-    assert (found.attribute, found.storage, first_of(found), first_beyond(found)) == (1, Storage.NUMBER, first, beyond)
+    assert (interval.attribute, interval.storage) == (1, Storage.NUMBER)
+    assert (first_of(interval), first_beyond(interval)) == (first, beyond)
 
 
 def test_an_equality_has_a_point_and_no_other_interval_has() -> None:
-    assert typed(0, NUMBER, (3, 0), (3, 1))[0].point == 3.0
-    assert typed(0, TEXT, ("a", 0), ("a", 1))[0].point == "a"
-    assert typed(0, NUMBER, (3, 1), (3, 0))[0].point is None
-    assert typed(0, NUMBER, (3, 0), (4, 1))[0].point is None
-    assert typed(0, NUMBER, (LARGE + 1, 0), (LARGE + 1, 1))[0].point is None
+    assert stored_interval(0, NUMBER, (3, 0), (3, 1))[0].point == 3.0
+    assert stored_interval(0, TEXT, ("a", 0), ("a", 1))[0].point == "a"
+    assert stored_interval(0, NUMBER, (3, 1), (3, 0))[0].point is None
+    assert stored_interval(0, NUMBER, (3, 0), (4, 1))[0].point is None
+    assert stored_interval(0, NUMBER, (LARGE + 1, 0), (LARGE + 1, 1))[0].point is None
 
 
 @pytest.mark.parametrize("text", ["a\0b", "a" * 501, "\ud800"])
 def test_a_text_that_not_every_database_holds_is_left_out(text: str) -> None:
-    found, is_exact = typed(0, TEXT, (text, 0), (text, 1))
-    assert (found.low, found.high, is_exact) == (None, None, False)
-    outside, is_exact = typed(0, TEXT, (text, 1), (text, 0))
+    interval, is_exact = stored_interval(0, TEXT, (text, 0), (text, 1))
+    assert (interval.low, interval.high, is_exact) == (None, None, False)
+    outside, is_exact = stored_interval(0, TEXT, (text, 1), (text, 0))
     assert (outside.low, outside.high, outside.is_outside, is_exact) == (None, None, False, False)
 
 
 def test_what_is_outside_is_marked() -> None:
-    found, is_exact = typed(0, NUMBER, (5, 1), (3, 0))
-    assert (found.is_outside, is_exact) == (True, True)
+    interval, is_exact = stored_interval(0, NUMBER, (5, 1), (3, 0))
+    assert (interval.is_outside, is_exact) == (True, True)

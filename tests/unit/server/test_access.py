@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from harken.cli import app
-from harken.server.secret_words import KEY, new_word
+from harken.server.credentials import KEY, new_credential
 from unit.server.serving import (
     NDJSON,
     SECONDS,
@@ -130,7 +130,7 @@ def test_what_anybody_may(keyed: Server) -> None:
     "header", ["Bearer hk_wrong", "Bearer", "Basic YTpi", "hk_wrong", "Bearer é", "Bearer {guess}"]
 )
 def test_keys_that_are_not_known(keyed: Server, header: str) -> None:
-    header = header.format(guess=new_word(KEY))
+    header = header.format(guess=new_credential(KEY))
     for method, path in (("POST", "/events"), ("GET", "/subscriptions"), ("GET", "/keys")):
         problem(keyed.http.request(method, path, headers={"Authorization": header.encode()}), 401)
 
@@ -198,8 +198,8 @@ def test_a_ticket_needs_a_key_too(keyed: Server, alice: Server, bob: Server, top
     with bob.stream(mine):
         pass
     problem(keyed.get(mine.path), 401)
-    problem(keyed.get(mine.path, Taken("", new_word("ht_"))), 401)
-    problem(bob.get(mine.path, Taken("", new_word("ht_"))), 403)
+    problem(keyed.get(mine.path, Taken("", new_credential("ht_"))), 401)
+    problem(bob.get(mine.path, Taken("", new_credential("ht_"))), 403)
 
 
 def test_who_a_subscription_belongs_to(alice: Server, admin: Server) -> None:

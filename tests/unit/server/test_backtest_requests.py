@@ -29,7 +29,7 @@ async def stays() -> bool:
 
 
 async def backtested(service: Service, **given: Any) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(await service.backtesting.run(BacktestModel(**given), stays))
+    found: dict[str, Any] = json.loads(await service.backtests.run(BacktestModel(**given), stays))
     return found
 
 
@@ -89,13 +89,13 @@ class Gate:
 
 def test_others_go_on_while_back_tests_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work(service: Service) -> None:
-        await service.subscribing.subscribe([draft("n >= 0")])
+        await service.subscriptions.subscribe([draft("n >= 0")])
         await publish(service, b'{"n": 1}')
         gate = Gate(service, monkeypatch)
-        under_way = [asyncio.create_task(service.backtesting.run(EVERYTHING, stays)) for _ in range(3)]
+        under_way = [asyncio.create_task(service.backtests.run(EVERYTHING, stays)) for _ in range(3)]
         await asyncio.to_thread(gate.reached.wait, HANGS)
         with pytest.raises(LimitError) as caught:
-            await service.backtesting.run(EVERYTHING, stays)
+            await service.backtests.run(EVERYTHING, stays)
         assert caught.value.limit == "max_backtests"
         await publish(service, b'{"n": 2}')
         pages = [service.readers.run(service.store.notifications_page, {"a": 0}, 0, 9) for _ in range(20)]
@@ -120,7 +120,7 @@ def test_one_whose_client_left_is_broken_off(tmp_path: Path, monkeypatch: pytest
             left.set()
             return True
 
-        leaving = asyncio.create_task(service.backtesting.run(EVERYTHING, has_left))
+        leaving = asyncio.create_task(service.backtests.run(EVERYTHING, has_left))
         await asyncio.wait_for(left.wait(), HANGS)
         gate.opened.set()
         with pytest.raises(ClientDisconnect):
@@ -135,10 +135,10 @@ def test_a_server_that_stops_does_not_wait_for_them(tmp_path: Path, monkeypatch:
     async def work(service: Service) -> None:
         await publish(service, *[b'{"n": 1}'] * 1_000)
         gate = Gate(service, monkeypatch)
-        asked = asyncio.create_task(service.backtesting.run(EVERYTHING, stays))
+        asked = asyncio.create_task(service.backtests.run(EVERYTHING, stays))
         await asyncio.to_thread(gate.reached.wait, HANGS)
-        closing = asyncio.create_task(asyncio.to_thread(service.backtesting.close))
-        while not service.backtesting._closing.is_set():
+        closing = asyncio.create_task(asyncio.to_thread(service.backtests.close))
+        while not service.backtests._closing.is_set():
             await asyncio.sleep(0.01)
         gate.opened.set()
         with pytest.raises(StoreUnavailableError):

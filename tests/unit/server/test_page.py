@@ -14,8 +14,8 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
+from harken.server.credentials import KEY, hashed, new_credential
 from harken.server.page import CONTENT_SECURITY_POLICY, page_files
-from harken.server.secret_words import KEY, hashed, new_word
 from harken.store import ApiKey, open_store
 from services.processes import free_port
 from unit.server.browser import (
@@ -306,7 +306,7 @@ def test_text_from_outside_stays_text(page: Page, server: httpx.Client) -> None:
 
 
 def test_a_server_with_api_keys_is_opened_with_one(browser: Browser, tmp_path: Path) -> None:
-    admin, subscriber = new_word(KEY), new_word(KEY)
+    admin, subscriber = new_credential(KEY), new_credential(KEY)
     with closing(open_store(str(tmp_path / "harken.db"))) as store, store.writing(1) as writing:
         writing.add_key(ApiKey("a", "root", frozenset({"admin"}), None, 1), hashed(admin))
         writing.add_key(ApiKey("b", "alice", frozenset({"subscribe"}), None, 2), hashed(subscriber))

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from harken.cli import app
-from harken.server.secret_words import new_word
+from harken.server.credentials import new_credential
 from unit.server.serving import Server, Taken, new_name, problem, running_server, wait_until
 
 pytestmark = pytest.mark.together
@@ -111,7 +111,7 @@ def test_a_ticket_opens_for_any_key_that_may_subscribe(holder: Callable[..., Key
     publisher = holder("publish")
     problem(publisher.get(taken.path, taken), 403)
     problem(publisher.http.delete(taken.path, headers=taken.headers), 403)
-    problem(holder("subscribe").get(taken.path, Taken("", new_word("ht_"))), 403)
+    problem(holder("subscribe").get(taken.path, Taken("", new_credential("ht_"))), 403)
 
 
 # What a key has opened ends with it

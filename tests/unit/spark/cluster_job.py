@@ -1,4 +1,4 @@
-"""A job on a cluster of two executors: one of them is killed while it works. Prints what was found, as JSON.
+"""A job on a cluster of two executors: one of them is killed while it works. Prints its results as JSON.
 
 python cluster_job.py FOLDER
 """
@@ -64,15 +64,15 @@ def main(folder: Path) -> None:
     expected = engine.match_batch(workload.events)
     events = spark.createDataFrame(workload.events.append_column("n", pa.array(range(1_000)))).repartition(8)
     alive = events.mapInArrow(deadly(folder / "killed"), events.schema)
-    told = {}
+    results = {}
     for strategy in ("replicate", "shard"):
         pairs = match(alive, engine, event_id="n", strategy=strategy).collect()
-        found = sorted((row["event_id"], row["subscription_id"]) for row in pairs)
-        told[strategy] = found == sorted((place, id) for place, ids in enumerate(expected.ids) for id in ids)
+        matches = sorted((row["event_id"], row["subscription_id"]) for row in pairs)
+        results[strategy] = matches == sorted((place, id) for place, ids in enumerate(expected.ids) for id in ids)
     logs = {log.name: len(log.read_text().splitlines()) for log in (folder / "cache").rglob("*.lock")}
-    told["killed"] = (folder / "killed").exists()
-    told["copies"] = logs
-    print(json.dumps(told))
+    results["killed"] = (folder / "killed").exists()
+    results["copies"] = logs
+    print(json.dumps(results))
     spark.stop()
 
 

@@ -1,4 +1,4 @@
-"""A job of a client of Spark Connect, with a server of its own on this machine. Prints what was found, as JSON.
+"""A job of a client of Spark Connect, with a server of its own on this machine. Prints its results as JSON.
 
 python connect_job.py FOLDER
 """
@@ -31,20 +31,20 @@ def main(folder: Path) -> None:
     events = spark.createDataFrame(rows, "id string, category string, price double")
     texts = {"alice": "category = 'Toy' AND price < 5", "bob": "price < 5"}
     rules = spark.createDataFrame(list(texts.items()), "id string, where string")
-    told: dict[str, object] = {"session": type(spark).__module__}
+    results: dict[str, object] = {"session": type(spark).__module__}
     for strategy in ("replicate", "shard"):
-        found = match(events, texts, strategy=strategy, shards=2 if strategy == "shard" else None).collect()
-        told[strategy] = sorted([row["event_id"], row["subscription_id"]] for row in found)
-    told["again"] = len(match(events, texts).collect())
-    told["frame"] = match(events, rules, output="counts").toPandas()["matches"].tolist()
-    told["built"] = build_index(rules, folder / "index").subscriptions
-    told["index"] = match(events, folder / "index").count()
-    told["checked"] = check(rules).valid.count()
+        matches = match(events, texts, strategy=strategy, shards=2 if strategy == "shard" else None).collect()
+        results[strategy] = sorted([row["event_id"], row["subscription_id"]] for row in matches)
+    results["again"] = len(match(events, texts).collect())
+    results["frame"] = match(events, rules, output="counts").toPandas()["matches"].tolist()
+    results["built"] = build_index(rules, folder / "index").subscriptions
+    results["index"] = match(events, folder / "index").count()
+    results["checked"] = check(rules).valid.count()
     (folder / "schema.toml").write_text('[attributes]\nprice = "float"\ncategory = "string"\n')
-    told["validated"] = validate(events, load_schema(folder / "schema.toml"), event_id="id").valid.count()
-    told["profiled"] = profile(events).events
+    results["validated"] = validate(events, load_schema(folder / "schema.toml"), event_id="id").valid.count()
+    results["profiled"] = profile(events).events
     with backtest(events, texts) as test:
-        told["backtest"] = [list(row) for row in test.counts.collect()]
+        results["backtest"] = [list(row) for row in test.counts.collect()]
     (folder / "events.jsonl").write_text('{"id": "e1", "price": 1}\n')
     (folder / "rules.jsonl").write_text('{"id": "a", "where": "price < 5"}\n')
     (folder / "pipeline.toml").write_text(
@@ -57,8 +57,8 @@ def main(folder: Path) -> None:
 
         run(load_config(folder / "pipeline.toml"))
     except HarkenError as error:
-        told["pipeline"] = str(error)
-    print(json.dumps(told))
+        results["pipeline"] = str(error)
+    print(json.dumps(results))
     spark.stop()
 
 

@@ -18,9 +18,9 @@ def main() -> None:
     spark = local_session(cores=2)
     events = spark.range(4_000).selectExpr("id", "concat('c', id % 60) AS category", "id % 400 AS price").repartition(4)
     wanted = {f"s{n}": f"category = 'c{n % 50}' AND price < {n % 400}" for n in range(3_000)}
-    found = match(events, wanted)
+    matched = match(events, wanted)
     before = sorted(each.name for each in folder.rglob("*.nbc"))
-    matches = found.count()
+    matches = matched.count()
     after = sorted(each.name for each in folder.rglob("*.nbc"))
     expected = sum(1 for id in range(4_000) for n in range(id % 60, 3_000, 50) if id % 60 < 50 and id % 400 < n % 400)
     print(json.dumps({"matches": matches, "expected": expected, "before": len(before), "after": len(after)}))

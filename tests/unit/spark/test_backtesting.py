@@ -70,11 +70,11 @@ def matched(rows: list[dict[str, Any]], subscriptions: Any = SUBSCRIPTIONS) -> d
     """The events that match each subscription, by the engine."""
     engine = Engine()
     engine.subscribe_many(subscriptions.items())
-    found: dict[str, list[dict[str, Any]]] = {id: [] for id in subscriptions}
+    matches: dict[str, list[dict[str, Any]]] = {id: [] for id in subscriptions}
     for row, ids in zip(rows, engine.match_batch(rows).ids, strict=True):
         for id in ids:
-            found[id].append(row)
-    return found
+            matches[id].append(row)
+    return matches
 
 
 def counts(test: Backtest) -> dict[str, int]:
@@ -83,15 +83,15 @@ def counts(test: Backtest) -> dict[str, int]:
 
 @pytest.fixture(scope="module")
 def history(spark: SparkSession) -> Any:
-    with pytest.warns(MismatchWarning, match="`colour` is no column") as told:
-        found = backtest(frame(spark, events()), SUBSCRIPTIONS, event_time="at", examples=4)
-    assert [each.filename for each in told] == [__file__]
-    with found as test:
+    with pytest.warns(MismatchWarning, match="`colour` is no column") as caught:
+        test = backtest(frame(spark, events()), SUBSCRIPTIONS, event_time="at", examples=4)
+    assert [each.filename for each in caught] == [__file__]
+    with test:
         yield test
 
 
 def test_counts_are_the_engines_with_those_that_match_nothing(history: Backtest) -> None:
-    expected = {id: len(found) for id, found in matched(events()).items()}
+    expected = {id: len(rows) for id, rows in matched(events()).items()}
     assert expected["never"] == expected["unknown"] == 0
     assert min(expected[id] for id in ("cheap", "french", "two toys", "late", "odd")) > 4
     assert [tuple(row) for row in history.counts.collect()] == sorted(
@@ -101,9 +101,7 @@ def test_counts_are_the_engines_with_those_that_match_nothing(history: Backtest)
 
 def test_the_rate_is_by_day(history: Backtest) -> None:
     expected = Counter(
-        (id, None if row["at"] is None else row["at"].date())
-        for id, found in matched(events()).items()
-        for row in found
+        (id, None if row["at"] is None else row["at"].date()) for id, rows in matched(events()).items() for row in rows
     )
     assert history.rate.columns == ["subscription_id", "day", "matches"]
     assert {(row[0], row[1]): row[2] for row in history.rate.collect()} == expected
@@ -118,11 +116,11 @@ def test_examples_are_the_last_events_with_all_columns(spark: SparkSession, hist
     for row in history.examples.collect():
         assert tuple(row)[1:] == by_number[row["number"]]
         examples.setdefault(row["subscription_id"], []).append(row)
-    expected = {id: found for id, found in matched(events()).items() if found}
+    expected = {id: rows for id, rows in matched(events()).items() if rows}
     assert examples.keys() == expected.keys()
-    for id, found in expected.items():
-        times = sorted((row["at"] or datetime.min.replace(tzinfo=UTC) for row in found), reverse=True)[:4]
-        numbers = {row["number"] for row in found}
+    for id, rows in expected.items():
+        times = sorted((row["at"] or datetime.min.replace(tzinfo=UTC) for row in rows), reverse=True)[:4]
+        numbers = {row["number"] for row in rows}
         assert {row["number"] for row in examples[id]} <= numbers
         assert len({row["number"] for row in examples[id]}) == len(times)
         # Without a zone, times come back in that of this process.
@@ -131,7 +129,7 @@ def test_examples_are_the_last_events_with_all_columns(spark: SparkSession, hist
 
 def test_the_summary_tells_the_busiest_first(history: Backtest) -> None:
     summary = history.summary()
-    expected = {id: len(found) for id, found in matched(events()).items()}
+    expected = {id: len(rows) for id, rows in matched(events()).items()}
     assert (summary.subscriptions, summary.matches, summary.silent) == (7, sum(expected.values()), 2)
     assert [line.matches for line in summary.lines] == sorted(expected.values(), reverse=True)
     first = summary.lines[0]
@@ -148,8 +146,8 @@ def test_the_summary_tells_the_busiest_first(history: Backtest) -> None:
 
 
 def test_all_matches_can_be_had(history: Backtest) -> None:
-    found = history.matches.where("subscription_id = 'cheap'").select("event_id").collect()
-    assert sorted(row[0] for row in found) == [row["number"] for row in matched(events())["cheap"]]
+    cheap = history.matches.where("subscription_id = 'cheap'").select("event_id").collect()
+    assert sorted(row[0] for row in cheap) == [row["number"] for row in matched(events())["cheap"]]
 
 
 def test_events_are_matched_once_for_all_answers(spark: SparkSession, tmp_path: Path) -> None:
@@ -248,7 +246,7 @@ def test_periods(spark: SparkSession, by: str, kind: str, period: str) -> None:
         ("nummer < 3", {"schema": Schema(attributes={("number",): BUILT_IN["integer"]})}, CheckError, "`nummer`"),
         ([("a", "number < 3"), ("a", "number < 4")], {}, DuplicateIdError, "is taken"),
         ("number < 3", {"event_time": "ad"}, SourceError, "the events have no column `ad`"),
-        ("number < 3", {"event_time": "number"}, SourceError, "is to tell the time, but is a bigint"),
+        ("number < 3", {"event_time": "number"}, SourceError, "is no time of events, but a bigint"),
         ("number < 3", {"event_id": "id"}, SourceError, "the events have no column `id`"),
         ("number < 3", {"by": "days"}, HarkenError, "there is no period 'days'"),
         ("number < 3", {"examples": -1}, ValueError, "there cannot be -1 examples"),
@@ -269,7 +267,7 @@ def test_arguments_come_as_in_match_and_by_their_names(spark: SparkSession) -> N
     history = frame(spark, events(10), 1)
     with backtest(subscriptions="number < 3", events=history) as test:
         assert [tuple(row) for row in test.counts.collect()] == [("subscription", 3)]
-    with pytest.raises(SourceError, match="the events are to be a DataFrame, not a str") as raised:
+    with pytest.raises(SourceError, match="the events must be a DataFrame, not a str") as raised:
         backtest("number < 3", history)  # type: ignore[arg-type]
     assert "backtest(events, subscriptions)" in (raised.value.hint or "")
 
@@ -323,8 +321,8 @@ def test_examples_are_the_last_few_of_each_whatever_the_batches() -> None:
         answers = tallying(2)(batch.slice(start, size) for start in range(0, 8, size))
         table = pa.Table.from_batches(answers)
         examples = table.filter(pc.is_valid(table["event"])).to_pylist()
-        found = sorted((row["subscription_id"], row["event"]["n"]) for row in examples)
-        assert found == [("a", 3), ("a", 5), ("b", 1), ("b", 4), ("c", 6)]
+        kept = sorted((row["subscription_id"], row["event"]["n"]) for row in examples)
+        assert kept == [("a", 3), ("a", 5), ("b", 1), ("b", 4), ("c", 6)]
         counted = table.filter(pc.is_valid(table["matches"])).to_pylist()
         assert {row["subscription_id"]: row["matches"] for row in counted} == {"a": 5, "b": 2, "c": 1}
     assert list(tallying(2)(iter(()))) == []

@@ -30,8 +30,8 @@ def test_an_index_built_by_spark_finds_what_an_engine_finds(
     frame = spark.createDataFrame(texts, "id string, where string").repartition(partitions)
     version = build_index(frame, tmp_path)
     assert version.subscriptions == len(texts)
-    found = opened(version).match_batch(workload.events).ids
-    assert list(map(sorted, found)) == list(map(sorted, engine.match_batch(workload.events).ids))
+    matches = opened(version).match_batch(workload.events).ids
+    assert list(map(sorted, matches)) == list(map(sorted, engine.match_batch(workload.events).ids))
     assert sorted(each.name for each in tmp_path.iterdir()) == ["current.json", "lock", version.folder]
 
 
@@ -65,8 +65,8 @@ def test_predicates_instead_of_texts(spark: SparkSession, tmp_path: Path) -> Non
     engine.subscribe_many(workload.table())
     version = build_index(spark.createDataFrame(workload.table()), tmp_path)
     assert version.subscriptions == 500
-    found = opened(version).match_batch(workload.events).counts
-    assert found == engine.match_batch(workload.events).counts
+    matches = opened(version).match_batch(workload.events).counts
+    assert matches == engine.match_batch(workload.events).counts
 
 
 def test_no_subscriptions(spark: SparkSession, tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_wrong_calls(spark: SparkSession, tmp_path: Path) -> None:
         build_index([], tmp_path, on_fault="ignore")
     with pytest.raises(HarkenError, match="there is no on_mismatch 'skip'"):
         build_index([], tmp_path, on_mismatch="skip")  # type: ignore[arg-type]
-    with pytest.raises(SourceError, match="a list does not tell the columns of events"):
+    with pytest.raises(SourceError, match="a list has no columns of events"):
         build_index([], tmp_path, events=["price"])
     with pytest.raises(SourceError, match="no column `id`"):
         build_index(spark.createDataFrame([("x = 1",)], "where string"), tmp_path)

@@ -18,13 +18,13 @@ def test_a_client_of_spark_connect(tmp_path: Path) -> None:
     job = [sys.executable, str(JOB), str(tmp_path)]
     run = subprocess.run(job, capture_output=True, text=True, timeout=400, check=False)
     assert run.returncode == 0, run.stderr[-3_000:]
-    told = json.loads(run.stdout.strip().splitlines()[-1])
-    assert "connect" in told["session"]
+    results = json.loads(run.stdout.strip().splitlines()[-1])
+    assert "connect" in results["session"]
     pairs = [["e1", "alice"], ["e1", "bob"], ["e3", "bob"]]
-    assert told["replicate"] == told["shard"] == pairs
-    assert told["again"] == told["index"] == 3
-    assert told["frame"] == [2, 0, 1]
-    assert told["built"] == told["checked"] == 2
-    assert told["validated"] == told["profiled"] == 3
-    assert told["backtest"] == [["bob", 2], ["alice", 1]]
-    assert "Spark Connect" in told["pipeline"]
+    assert results["replicate"] == results["shard"] == pairs
+    assert results["again"] == results["index"] == 3
+    assert results["frame"] == [2, 0, 1]
+    assert results["built"] == results["checked"] == 2
+    assert results["validated"] == results["profiled"] == 3
+    assert results["backtest"] == [["bob", 2], ["alice", 1]]
+    assert "Spark Connect" in results["pipeline"]

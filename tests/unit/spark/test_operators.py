@@ -10,7 +10,7 @@ import pytest
 import harken
 from harken.errors import HarkenError, OperatorError
 from harken.spark import build_index, match
-from harken.spark.plugged import NO_OPERATORS, plugged
+from harken.spark.worker_operators import NO_OPERATORS, worker_operators
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -43,8 +43,8 @@ def events(spark: SparkSession) -> DataFrame:
     return spark.createDataFrame(rows, "id long, region string, image binary, price double")
 
 
-def rows_of(found: DataFrame) -> list[tuple[Any, ...]]:
-    return sorted(tuple(row) for row in found.collect())
+def rows_of(rows: DataFrame) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in rows.collect())
 
 
 @pytest.mark.parametrize("how", [{}, {"strategy": "shard", "shards": 2}, {"order": "naive"}])
@@ -75,10 +75,10 @@ def test_what_fails_there_is_told(events: DataFrame) -> None:
             raise ValueError("too dear")
         return True
 
-    found = rows_of(match(events.limit(4), [("a", "fails()")], operators=[fails], on_error="tell"))
-    assert [row[0] for row in found if row[1] == "a" and row[2] is None] == [0, 1]
-    assert all("the operator `fails` failed: ValueError: too dear" in row[2] for row in found if row[2] is not None)
-    assert sum(row[2] is not None for row in found) == 2
+    rows = rows_of(match(events.limit(4), [("a", "fails()")], operators=[fails], on_error="tell"))
+    assert [row[0] for row in rows if row[1] == "a" and row[2] is None] == [0, 1]
+    assert all("the operator `fails` failed: ValueError: too dear" in row[2] for row in rows if row[2] is not None)
+    assert sum(row[2] is not None for row in rows) == 2
 
 
 def test_one_that_cannot_be_sent_is_named() -> None:
@@ -92,6 +92,6 @@ def test_one_that_cannot_be_sent_is_named() -> None:
             return True
 
     with pytest.raises(OperatorError, match="cannot be sent to the workers") as caught:
-        plugged([locked])
+        worker_operators([locked])
     assert caught.value.hint == 'name it as "module:name": then each worker imports it'
-    assert plugged([]) is NO_OPERATORS
+    assert worker_operators([]) is NO_OPERATORS

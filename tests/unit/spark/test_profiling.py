@@ -35,7 +35,7 @@ PATHS = [
     ("it`s.odd",),
 ]
 EXACT = 256
-"""Distinct values up to which everything is told exactly."""
+"""Distinct values up to which all counts are exact."""
 
 
 def events(spark: SparkSession, count: int = EVENTS, partitions: int = 5) -> DataFrame:
@@ -68,15 +68,15 @@ def profiled(spark: SparkSession) -> tuple[DataFrame, Profile]:
 
 
 def test_what_is_told_is_what_is_there(profiled: tuple[DataFrame, Profile]) -> None:
-    frame, found = profiled
+    frame, result = profiled
     rows = frame.drop("m").toArrow().to_pylist()
-    assert found.events == len(rows) == EVENTS
-    names = [each.name for each in found.attributes if each.name != "m"]
+    assert result.events == len(rows) == EVENTS
+    names = [each.name for each in result.attributes if each.name != "m"]
     assert names == [".".join(f"`{key.replace('`', '``')}`" if "." in key else key for key in path) for path in PATHS]
     for name, path in zip(names, PATHS, strict=True):
         each = [list(values_at(row, path)) for row in rows]
         values = [value for some in each for value in some]
-        attribute = found[name]
+        attribute = result[name]
         assert attribute.values == len(values), name
         assert attribute.present == sum(map(bool, each)), name
         assert attribute.missing == pytest.approx(1 - attribute.present / EVENTS), name
@@ -109,13 +109,13 @@ def values_at(holder: Any, path: tuple[str, ...]) -> Iterator[Any]:
 
 
 def test_values_are_those_of_events(profiled: tuple[DataFrame, Profile]) -> None:
-    _, found = profiled
-    assert (found["price"].low, found["price"].high) == (0.05, 6.05)
-    assert found["at"].low == datetime(2026, 1, 1, tzinfo=UTC)
-    assert found["local"].low == datetime(1969, 12, 31, 23, 59, 59, tzinfo=UTC)
-    assert found["day"].low == date(2026, 1, 1)
-    assert str(found["ratio"].low) == "0.0"
-    kinds = {each.name: (each.kind, each.type) for each in found.attributes}
+    _, result = profiled
+    assert (result["price"].low, result["price"].high) == (0.05, 6.05)
+    assert result["at"].low == datetime(2026, 1, 1, tzinfo=UTC)
+    assert result["local"].low == datetime(1969, 12, 31, 23, 59, 59, tzinfo=UTC)
+    assert result["day"].low == date(2026, 1, 1)
+    assert str(result["ratio"].low) == "0.0"
+    kinds = {each.name: (each.kind, each.type) for each in result.attributes}
     assert kinds["price"] == (Kind.NUMBER, "decimal(12,2)")
     assert kinds["items.price"] == (Kind.NUMBER, "bigint")
     assert kinds["tags"] == (Kind.STRING, "string")
@@ -127,24 +127,24 @@ def test_values_are_those_of_events(profiled: tuple[DataFrame, Profile]) -> None
         Kind.DATE,
         Kind.BOOLEAN,
     ]
-    assert found["m"].present == EVENTS
+    assert result["m"].present == EVENTS
 
 
 def test_frequent_values_have_their_shares(profiled: tuple[DataFrame, Profile]) -> None:
-    _, found = profiled
-    assert found["tags"].frequent == (("x", pytest.approx(2 / 3)), ("y", pytest.approx(1 / 3)))
-    assert found["seller.country"].frequent == (("IT", pytest.approx(3 / 4)), ("FR", pytest.approx(1 / 4)))
-    assert found["deep.x"].frequent[0] == (7, 0.5)
-    assert len(found["`it``s.odd`"].frequent) == 10
-    assert found["seller.country"].error == 0
-    assert 0 < found["n"].error <= 1 / (COUNTERS + 1)
+    _, result = profiled
+    assert result["tags"].frequent == (("x", pytest.approx(2 / 3)), ("y", pytest.approx(1 / 3)))
+    assert result["seller.country"].frequent == (("IT", pytest.approx(3 / 4)), ("FR", pytest.approx(1 / 4)))
+    assert result["deep.x"].frequent[0] == (7, 0.5)
+    assert len(result["`it``s.odd`"].frequent) == 10
+    assert result["seller.country"].error == 0
+    assert 0 < result["n"].error <= 1 / (COUNTERS + 1)
 
 
 def test_the_sample_is_whole_events_each_once(profiled: tuple[DataFrame, Profile]) -> None:
-    frame, found = profiled
-    assert found.sample.num_rows == 500
-    assert found.sample.column_names == frame.columns
-    rows = {row["n"]: row for row in found.sample.to_pylist()}
+    frame, result = profiled
+    assert result.sample.num_rows == 500
+    assert result.sample.column_names == frame.columns
+    rows = {row["n"]: row for row in result.sample.to_pylist()}
     assert len(rows) == 500
     for number, row in rows.items():
         assert row["word"] == (None if number % 4 == 0 else f"word {number % 1000}")
@@ -154,39 +154,39 @@ def test_the_sample_is_whole_events_each_once(profiled: tuple[DataFrame, Profile
 
 
 def test_an_engine_learns_from_the_sample(profiled: tuple[DataFrame, Profile]) -> None:
-    _, found = profiled
+    _, result = profiled
     engine = Engine()
     engine.subscribe_many((f"s{i}", f"word = 'word {i}' AND items.price < {i}") for i in range(1000))
-    engine.learn(found.sample)
+    engine.learn(result.sample)
     assert engine.match({"word": "word 7", "items": [{"price": 3}]}).ids == ["s7"]
 
 
 def test_a_profile_is_printed_and_told_as_a_table(profiled: tuple[DataFrame, Profile]) -> None:
-    _, found = profiled
-    lines = str(found).splitlines()
+    _, result = profiled
+    lines = str(result).splitlines()
     assert lines[0].split() == ["attribute", "type", "missing", "distinct", "low", "high", "most", "frequent"]
     assert lines[-1] == "6,000 events, 500 of them in the sample"
     assert next(line for line in lines if line.startswith("tags")).split()[:4] == ["tags", "string", "50.0%", "2"]
-    assert len(lines) == len(found.attributes) + 2
-    table = pa.Table.from_pylist(found.table())
+    assert len(lines) == len(result.attributes) + 2
+    table = pa.Table.from_pylist(result.table())
     (row,) = (row for row in table.to_pylist() if row["attribute"] == "day")
     assert (row["low"], row["present"]) == ("DATE '2026-01-01'", EVENTS)
     with pytest.raises(SourceError, match=r"no attribute `seller\.contry`") as raised:
-        found["seller.contry"]
+        result["seller.contry"]
     assert raised.value.hint == "did you mean `seller.country`?"
 
 
 def test_a_saved_profile_is_the_same(profiled: tuple[DataFrame, Profile], tmp_path: Path) -> None:
-    _, found = profiled
+    _, result = profiled
     path = tmp_path / "new" / "events.profile"
-    found.save(path)
-    found.save(path)
+    result.save(path)
+    result.save(path)
     loaded = Profile.load(path)
-    assert loaded.attributes == found.attributes
-    assert loaded.events == found.events
-    assert [repr(row) for row in loaded.sample.to_pylist()] == [repr(row) for row in found.sample.to_pylist()]
-    assert loaded.sample.schema.metadata == found.sample.schema.metadata
-    assert loaded.sample.schema.field("at").type == found.sample.schema.field("at").type
+    assert loaded.attributes == result.attributes
+    assert loaded.events == result.events
+    assert [repr(row) for row in loaded.sample.to_pylist()] == [repr(row) for row in result.sample.to_pylist()]
+    assert loaded.sample.schema.metadata == result.sample.schema.metadata
+    assert loaded.sample.schema.field("at").type == result.sample.schema.field("at").type
     assert [each.name for each in path.parent.iterdir()] == ["events.profile"]
 
 
@@ -217,8 +217,8 @@ def test_events_are_read_once(spark: SparkSession, tmp_path: Path) -> None:
                 stream.write("x" * batch.num_rows)
             yield batch
 
-    found = profile(spark.range(0, 70, 1, 7).mapInArrow(reading, "id long"), sample=10)
-    assert (found.events, found["id"].distinct, found.sample.num_rows) == (70, 70, 10)
+    result = profile(spark.range(0, 70, 1, 7).mapInArrow(reading, "id long"), sample=10)
+    assert (result.events, result["id"].distinct, result.sample.num_rows) == (70, 70, 10)
     assert len(readings.read_text()) == 70
 
 
@@ -230,17 +230,17 @@ def test_the_seed_decides_on_the_sample(spark: SparkSession) -> None:
 
 
 def test_of_few_events_all_are_in_the_sample(spark: SparkSession) -> None:
-    found = profile(spark.sql("SELECT explode(sequence(1, 9)) AS n").repartition(4))
-    assert sorted(found.sample.column("n").to_pylist()) == list(range(1, 10))
+    result = profile(spark.sql("SELECT explode(sequence(1, 9)) AS n").repartition(4))
+    assert sorted(result.sample.column("n").to_pylist()) == list(range(1, 10))
     assert profile(spark.range(5), sample=0).sample.num_rows == 0
 
 
 def test_no_events(spark: SparkSession) -> None:
-    found = profile(events(spark, 0))
-    assert found.events == 0
-    assert {each.missing for each in found.attributes} == {0.0}
-    assert found["word"] == AttributeProfile("word", Kind.STRING, "string", 0, 0.0, 0, 0, True, None, None, (), 0.0)
-    assert found.sample.column_names == events(spark).columns
+    result = profile(events(spark, 0))
+    assert result.events == 0
+    assert {each.missing for each in result.attributes} == {0.0}
+    assert result["word"] == AttributeProfile("word", Kind.STRING, "string", 0, 0.0, 0, 0, True, None, None, (), 0.0)
+    assert result.sample.column_names == events(spark).columns
 
 
 def test_times_that_no_event_can_hold_are_missing(spark: SparkSession) -> None:
@@ -248,8 +248,8 @@ def test_times_that_no_event_can_hold_are_missing(spark: SparkSession) -> None:
         "SELECT timestamp_micros(id * 300000000000000000L) AS at, date_from_unix_date(int(id) * 3000000) AS d "
         "FROM range(3)"
     )
-    found = profile(frame)
-    assert (found["at"].present, found["at"].high, found["d"].present) == (1, datetime(1970, 1, 1, tzinfo=UTC), 1)
+    result = profile(frame)
+    assert (result["at"].present, result["at"].high, result["d"].present) == (1, datetime(1970, 1, 1, tzinfo=UTC), 1)
 
 
 def test_streams_and_what_no_event_holds_are_refused(spark: SparkSession) -> None:
@@ -292,21 +292,21 @@ def test_counts_of_frequent_values_are_never_too_large_nor_much_too_small(values
     first, *others = summaries
     for other in others:
         first.merge(other)
-    found = first.frequent
+    frequent = first.frequent
     total = counts.total()
     assert first.values == total
-    assert len(found.counts) <= COUNTERS
-    assert found.error <= total / (COUNTERS + 1)
-    assert (found.error == 0) == (len(counts) <= COUNTERS)
+    assert len(frequent.counts) <= COUNTERS
+    assert frequent.error <= total / (COUNTERS + 1)
+    assert (frequent.error == 0) == (len(counts) <= COUNTERS)
     for value, count in counts.items():
-        assert found.counts.get(value, 0) <= count <= found.counts.get(value, 0) + found.error
-    assert next(iter(counts.most_common(1)))[0] == max(found.counts, key=found.counts.__getitem__)
+        assert frequent.counts.get(value, 0) <= count <= frequent.counts.get(value, 0) + frequent.error
+    assert next(iter(counts.most_common(1)))[0] == max(frequent.counts, key=frequent.counts.__getitem__)
 
 
 def test_many_equal_counts_leave_none_that_is_frequent() -> None:
-    found = Frequent()
-    found.add(pa.array(range(1_000)), np.full(1_000, 3))
-    assert (found.counts, found.error) == ({}, 3)
+    result = Frequent()
+    result.add(pa.array(range(1_000)), np.full(1_000, 3))
+    assert (result.counts, result.error) == ({}, 3)
 
 
 def test_every_event_is_as_likely_as_any_other_in_whatever_task_it_is() -> None:

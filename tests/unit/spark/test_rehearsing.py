@@ -32,9 +32,9 @@ def test_with_nothing_compiled_the_driver_compiles_and_says_so_once(tmp_path: Pa
         [sys.executable, str(JOB)], env=environment, capture_output=True, text=True, timeout=400, check=False
     )
     assert run.returncode == 0, run.stderr[-3_000:]
-    told = json.loads(run.stdout.strip().splitlines()[-1])
-    assert told["matches"] == told["expected"]
-    assert told["before"] == told["after"] > 20, "the workers compile nothing"
+    results = json.loads(run.stdout.strip().splitlines()[-1])
+    assert results["matches"] == results["expected"]
+    assert results["before"] == results["after"] > 20, "the workers compile nothing"
     assert run.stderr.count("compiling kernels") == 1
 
 
@@ -74,8 +74,8 @@ def test_made_up_documents_are_documents(kind: pa.DataType) -> None:
 
 def test_an_index_is_rehearsed_once_and_no_event_is_read(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     rehearsed: list[Any] = []
-    answers = rehearsing.rehearse_answers
-    monkeypatch.setattr(rehearsing, "rehearse_answers", lambda *given: rehearsed.append(given) or answers(*given))
+    original = rehearsing.rehearse_task
+    monkeypatch.setattr(rehearsing, "rehearse_task", lambda *given: rehearsed.append(given) or original(*given))
     events = spark.range(5).selectExpr("id", "CAST(assert_true(false) AS STRING) AS category", "id AS price")
     engine = Engine()
     engine.subscribe("a", "category = 'Toy' AND price < 5")
@@ -87,13 +87,13 @@ def test_an_index_is_rehearsed_once_and_no_event_is_read(spark: SparkSession, mo
 
 def test_exact_values_are_not_made_up(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     rehearsed: list[pa.RecordBatch] = []
-    answers = rehearsing.rehearse_answers
+    original = rehearsing.rehearse_task
 
-    def noted(question: Any, batch: pa.RecordBatch) -> None:
-        answers(question, batch)
+    def noted(task: Any, batch: pa.RecordBatch) -> None:
+        original(task, batch)
         rehearsed.append(batch)
 
-    monkeypatch.setattr(rehearsing, "rehearse_answers", noted)
+    monkeypatch.setattr(rehearsing, "rehearse_task", noted)
     events = spark.range(5).selectExpr("id", "id AS price", "CAST(NULL AS STRING) AS beside")
     match(events, [("a", "price > 3"), ("b", "price = 7")], exact_values="beside")
     assert [batch.schema.names for batch in rehearsed] == [["id", "price"]]

@@ -76,17 +76,17 @@ def test_a_stream_that_matches_batch_by_batch_leaves_few_versions(spark: SparkSe
         (tmp_path / "events" / f"{place}.json").write_text(json.dumps({"id": place, "n": 100}))
     index = Index(tmp_path / "index")
     publish(index, 0)
-    found: list[list[str]] = []
+    matches: list[list[str]] = []
 
     def work(events: DataFrame, batch: int) -> None:
         answer = match(events, tmp_path / "index")
         publish(index, batch + 1)
-        found.append([row["subscription_id"] for row in answer.collect()])
+        matches.append([row["subscription_id"] for row in answer.collect()])
 
     events = spark.readStream.schema("id long, n long").option("maxFilesPerTrigger", 1).json(str(tmp_path / "events"))
     query = events.writeStream.foreachBatch(work).trigger(availableNow=True).start()
     query.awaitTermination()
-    assert found == [[f"above {batch}"] for batch in range(6)]
+    assert matches == [[f"above {batch}"] for batch in range(6)]
     assert index.versions() == [5, 6, 7]
 
 
@@ -100,7 +100,7 @@ def test_a_backtest_that_is_closed_lets_go(spark: SparkSession, tmp_path: Path) 
     assert index.pinned() == {}
 
 
-def test_what_a_backtest_found_can_be_read_when_the_backtest_is_gone(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_results_of_a_backtest_can_be_read_when_it_is_deleted(spark: SparkSession, tmp_path: Path) -> None:
     index = Index(tmp_path)
     publish(index, 1)
     counts = backtest(spark.range(3).selectExpr("id", "id AS n"), tmp_path).counts

@@ -85,20 +85,20 @@ def test_events_are_judged_as_the_library_judges_them(spark: SparkSession) -> No
     expected = {rows[each.position]["id"]: each.error for each in judged.refused}
     assert 50 < len(expected) < 250
 
-    found = validate(events, CLOSED, event_id="id")
+    validated = validate(events, CLOSED, event_id="id")
 
-    assert found.valid.schema == events.schema
-    assert found.refused.columns == [*events.columns, "reason", "path"]
+    assert validated.valid.schema == events.schema
+    assert validated.refused.columns == [*events.columns, "reason", "path"]
     came = {row["id"]: row for row in events.collect()}
-    tagged = {row["id"]: row for row in found.tagged.collect()}
+    tagged = {row["id"]: row for row in validated.tagged.collect()}
     refused = {id: row for id, row in tagged.items() if row["reason"] is not None}
     assert {id: row["reason"] for id, row in refused.items()} == {id: reason_of(each) for id, each in expected.items()}
     assert {row["path"] for row in refused.values()} >= {"event_type", "price", "quantity", "period"}
     assert {id: row[: len(events.columns)] for id, row in tagged.items()} == {
         id: tuple(row) for id, row in came.items()
     }
-    assert {row["id"] for row in found.valid.collect()} == came.keys() - expected.keys()
-    assert {row["id"] for row in found.refused.collect()} == expected.keys()
+    assert {row["id"] for row in validated.valid.collect()} == came.keys() - expected.keys()
+    assert {row["id"] for row in validated.refused.collect()} == expected.keys()
 
 
 def test_rows_stay_as_they_were_to_the_last_bit(spark: SparkSession) -> None:
@@ -119,26 +119,26 @@ def test_rows_stay_as_they_were_to_the_last_bit(spark: SparkSession) -> None:
         "tinyint(n) AS i",
         "'\\u0000é😀' AS `a.b``c`",
     )
-    found = validate(events.repartition(3), OPEN)
-    assert found.valid.schema == events.schema
-    assert sorted(map(repr, found.valid.collect())) == sorted(map(repr, events.collect()))
-    assert found.refused.count() == 0
+    validated = validate(events.repartition(3), OPEN)
+    assert validated.valid.schema == events.schema
+    assert sorted(map(repr, validated.valid.collect())) == sorted(map(repr, events.collect()))
+    assert validated.refused.count() == 0
 
 
 def test_an_open_schema_refuses_what_it_declares_and_passes_the_rest(spark: SparkSession) -> None:
     events = spark.sql("SELECT * FROM VALUES ('x', 1, named_struct('t', 5)), ('y', 2, NULL) AS t(n, other, s)")
-    found = validate(events, OPEN)
-    (refused,) = found.refused.where("other = 2").collect()
+    validated = validate(events, OPEN)
+    (refused,) = validated.refused.where("other = 2").collect()
     assert (refused["path"], "got 'y'" in refused["reason"]) == ("n", True)
-    (refused,) = found.refused.where("other = 1").collect()
+    (refused,) = validated.refused.where("other = 1").collect()
     assert refused["path"] in ("n", "s.t")
 
 
 def test_an_event_without_id_is_refused(spark: SparkSession) -> None:
     events = spark.sql("SELECT * FROM VALUES (1.5D, 1), (double('nan'), 2), (NULL, 3), (NULL, NULL) AS t(id, n)")
-    found = validate(events, OPEN, event_id="id")
-    assert [row["n"] for row in found.valid.collect()] == [1]
-    assert {(row["reason"], row["path"]) for row in found.refused.collect()} == {
+    validated = validate(events, OPEN, event_id="id")
+    assert [row["n"] for row in validated.valid.collect()] == [1]
+    assert {(row["reason"], row["path"]) for row in validated.refused.collect()} == {
         ("the event has no id: `id` is missing", "id")
     }
     assert validate(events, OPEN).refused.count() == 0
@@ -150,9 +150,11 @@ def test_what_is_valid_is_what_matches(spark: SparkSession) -> None:
     closed = parse_schema('[attributes]\nprice = "float"\n[event_types.sale]\nprice = "mandatory"')
     rows = "VALUES (1, 'sale', 2.0D, 'x'), (2, 'sale', NULL, 'x'), (3, 'sail', 2.0D, 'x'), (NULL, 'sale', 3.0D, 'x')"
     events = spark.sql(f"SELECT * FROM {rows} AS t(id, event_type, price, _harken_offset)")
-    found = validate(events, closed)
+    validated = validate(events, closed)
     matched = match(events, [("any", "price > 0")], schema=closed)
-    assert {row["id"] for row in found.valid.collect()} == {row["event_id"] for row in matched.collect()} == {1, None}
+    assert (
+        {row["id"] for row in validated.valid.collect()} == {row["event_id"] for row in matched.collect()} == {1, None}
+    )
     strict = validate(events, closed, event_id="id")
     assert [row["id"] for row in strict.valid.collect()] == [1]
 
@@ -161,14 +163,14 @@ def test_nothing_is_read_before_it_is_asked_for(spark: SparkSession) -> None:
     from pyspark.errors import PySparkException
 
     events = spark.range(3).selectExpr("id AS n", "raise_error('it was read') AS s")
-    found = validate(events.withColumn("s", events["s"].cast("string")), Schema())
+    validated = validate(events.withColumn("s", events["s"].cast("string")), Schema())
     with pytest.raises(PySparkException, match="it was read"):
-        found.refused.collect()
+        validated.refused.collect()
 
 
 def test_no_events_no_refusals(spark: SparkSession) -> None:
-    found = validate(spark.createDataFrame([], COLUMNS), CLOSED, event_id="id")
-    assert found.tagged.collect() == []
+    validated = validate(spark.createDataFrame([], COLUMNS), CLOSED, event_id="id")
+    assert validated.tagged.collect() == []
 
 
 def test_streams_are_validated_too(spark: SparkSession, tmp_path: Path) -> None:
@@ -178,9 +180,9 @@ def test_streams_are_validated_too(spark: SparkSession, tmp_path: Path) -> None:
     (source / "2.json").write_text('{"n": -5}\n{"n": 3}\n')
     small = parse_schema('[domains.small]\ntype = "integer"\nlow = 0\nhigh = 9\n[attributes]\nn = "small"')
     events = spark.readStream.schema("n long").json(str(source))
-    found = validate(events, small)
-    assert found.valid.isStreaming
-    for name, frame in {"valid_n": found.valid, "refused_n": found.refused}.items():
+    validated = validate(events, small)
+    assert validated.valid.isStreaming
+    for name, frame in {"valid_n": validated.valid, "refused_n": validated.refused}.items():
         query = frame.writeStream.format("memory").queryName(name).trigger(availableNow=True).start()
         assert query.awaitTermination(120)
     assert sorted(row["n"] for row in spark.table("valid_n").collect()) == [1, 3]
@@ -192,8 +194,8 @@ def test_streams_are_validated_too(spark: SparkSession, tmp_path: Path) -> None:
     [
         ("1 AS ident", {"event_id": "idents"}, "the events have no column `idents`", "did you mean `ident`?"),
         ("1 AS n", {"event_id": "zzz"}, "the events have no column `zzz`", "there are n"),
-        ("1 AS path", {}, "the DataFrame has a column `path` of its own", "pass path= another name"),
-        ("1 AS why", {"reason": "why"}, "the DataFrame has a column `why` of its own", "pass reason= another name"),
+        ("1 AS path", {}, "the DataFrame already has a column `path`", "pass path= another name"),
+        ("1 AS why", {"reason": "why"}, "the DataFrame already has a column `why`", "pass reason= another name"),
         ("1 AS n", {"reason": "path"}, "both to be called `path`", None),
         (
             "array(X'00') AS n",
@@ -220,7 +222,7 @@ def test_where_names_have_no_case_a_column_is_taken_in_any(spark: SparkSession) 
     assert validate(events, OPEN).tagged.columns == ["Reason", "reason", "path"]
     spark.conf.set("spark.sql.caseSensitive", "false")
     try:
-        with pytest.raises(SourceError, match="a column `reason` of its own"):
+        with pytest.raises(SourceError, match="already has a column `reason`"):
             validate(events, OPEN)
     finally:
         spark.conf.set("spark.sql.caseSensitive", "true")
@@ -294,11 +296,11 @@ def test_subscriptions_are_judged_as_the_engine_judges_them(spark: SparkSession,
         .faults
     )
     expected = {rows[each.position]["id"]: each.error for each in faults}
-    found = check(spark.createDataFrame(rows, "id string, where string").repartition(3), schema)
-    assert found.valid.columns == ["id", "where"]
-    refused = {row["id"]: (row["reason"], row["place"]) for row in found.refused.collect()}
+    validated = check(spark.createDataFrame(rows, "id string, where string").repartition(3), schema)
+    assert validated.valid.columns == ["id", "where"]
+    refused = {row["id"]: (row["reason"], row["place"]) for row in validated.refused.collect()}
     assert refused == {id: (reason_of(each), each.place and str(each.place)) for id, each in expected.items()}
-    assert {row["id"] for row in found.valid.collect()} == {id for id, _ in TEXTS} - expected.keys()
+    assert {row["id"] for row in validated.valid.collect()} == {id for id, _ in TEXTS} - expected.keys()
     if schema is not None:
         assert refused["name"] == (
             "the schema has no attribute `prize`; hint: did you mean `price`?",
@@ -320,8 +322,8 @@ def test_of_those_with_one_id_the_smallest_text_stays(spark: SparkSession) -> No
         ("d", "price < 2", "sql", "bob"),
     ]
     subscriptions = spark.createDataFrame(rows, "id string, where string, language string, owner string")
-    found = check(subscriptions.repartition(4))
-    valid, refused = found.valid.collect(), found.refused.collect()
+    validated = check(subscriptions.repartition(4))
+    valid, refused = validated.valid.collect(), validated.refused.collect()
     assert sorted(map(tuple, valid), key=str) == [rows[1], rows[3], rows[5], rows[8]]
     assert sorted([*map(tuple, valid), *(tuple(row)[:4] for row in refused)], key=str) == sorted(rows, key=str)
     copies = [row for row in refused if row["reason"].startswith("another subscription has this id")]
@@ -333,9 +335,9 @@ def test_of_those_with_one_id_the_smallest_text_stays(spark: SparkSession) -> No
 
 def test_numbers_are_ids_and_other_columns_may_be_anything(spark: SparkSession) -> None:
     given = spark.sql("SELECT * FROM VALUES (1L, 'a = 1', map('x', X'01')), (1L, 'a = 2', NULL) AS t(id, where, extra)")
-    found = check(given, reason="why", place="at")
-    assert [(row["id"], row["where"]) for row in found.valid.collect()] == [(1, "a = 1")]
-    assert found.refused.columns == ["id", "where", "extra", "why", "at"]
+    validated = check(given, reason="why", place="at")
+    assert [(row["id"], row["where"]) for row in validated.valid.collect()] == [(1, "a = 1")]
+    assert validated.refused.columns == ["id", "where", "extra", "why", "at"]
 
 
 @pytest.mark.parametrize(
@@ -343,7 +345,7 @@ def test_numbers_are_ids_and_other_columns_may_be_anything(spark: SparkSession) 
     [
         (lambda spark: spark.sql("SELECT 1 AS id, '' AS wher"), "the subscriptions have no column `where`"),
         (lambda spark: spark.sql("SELECT '' AS where"), "the subscriptions have no column `id`"),
-        (lambda spark: spark.sql("SELECT 1 AS id, '' AS where, 1 AS place"), "a column `place` of its own"),
+        (lambda spark: spark.sql("SELECT 1 AS id, '' AS where, 1 AS place"), "already has a column `place`"),
         (lambda spark: spark.readStream.format("rate").load(), "checking subscriptions needs a DataFrame that ends"),
     ],
 )
@@ -359,7 +361,7 @@ def test_timestamps_of_any_zone_are_the_same_moments(spark: SparkSession) -> Non
     events = spark.createDataFrame([(datetime(2026, 7, 1, 12, tzinfo=UTC),)], "at timestamp")
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     try:
-        found = validate(events, late)
-        assert found.valid.selectExpr("unix_micros(at)").first()[0] == 1782907200000000  # type: ignore[index]
+        validated = validate(events, late)
+        assert validated.valid.selectExpr("unix_micros(at)").first()[0] == 1782907200000000  # type: ignore[index]
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")

@@ -48,17 +48,17 @@ def test_everything_works_on(version: str, tmp_path: Path, pytestconfig: pytest.
     job = [sys.executable, str(JOB), str(tmp_path)]
     run = subprocess.run(job, env=environment, capture_output=True, text=True, timeout=900, check=False)
     assert run.returncode == 0, run.stderr[-3_000:]
-    told = json.loads(run.stdout.strip().splitlines()[-1])
-    assert version in (told["spark"], INSTALLED)
+    results = json.loads(run.stdout.strip().splitlines()[-1])
+    assert version in (results["spark"], INSTALLED)
     for strategy in ("replicate", "shard"):
-        assert told[strategy] == {"pairs": PAIRS, "lists": PAIRS, "counts": len(PAIRS)}
-    assert told["backtest"] == [["cheap", 3], ["late", 2], ["third", 1], ["none", 0]]
-    assert told["examples"] == 6
-    assert told["summary"] == "6 matches of 4 subscriptions, 1 without any"
-    assert told["profile"] == [10, 10, "2026-01-01 00:00:09+00:00"]
-    assert told["validated"] == ["id", "size"]
-    assert told["checked"] == ["b"]
-    assert told["stream"] == [
+        assert results[strategy] == {"pairs": PAIRS, "lists": PAIRS, "counts": len(PAIRS)}
+    assert results["backtest"] == [["cheap", 3], ["late", 2], ["third", 1], ["none", 0]]
+    assert results["examples"] == 6
+    assert results["summary"] == "6 matches of 4 subscriptions, 1 without any"
+    assert results["profile"] == [10, 10, "2026-01-01 00:00:09+00:00"]
+    assert results["validated"] == ["id", "size"]
+    assert results["checked"] == ["b"]
+    assert results["stream"] == [
         [0, "cheap"],
         [1, "cheap"],
         [1, "late"],
@@ -67,10 +67,10 @@ def test_everything_works_on(version: str, tmp_path: Path, pytestconfig: pytest.
         [3, "late"],
         [3, "third"],
     ]
-    assert told["versions"] <= 3
-    assert told["windows"] >= 1
+    assert results["versions"] <= 3
+    assert results["windows"] >= 1
     refused = f"a pipeline needs Spark 4.0 or later, and this is {version}"
-    assert told["pipeline"] == (refused if version.startswith("3.") else "3 notifications")
+    assert results["pipeline"] == (refused if version.startswith("3.") else "3 notifications")
 
 
 def test_a_pipeline_says_which_spark_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Which Python Spark's workers run, where nobody named one and where the one that was named lacks Harken."""
+"""Which Python Spark's workers run: by default, and if the user named one without Harken."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def test_a_script_whose_environment_is_not_activated(folder_of_another_python: P
     job = [sys.executable, str(JOB)]
     run = subprocess.run(job, env=environment, capture_output=True, text=True, timeout=400, check=False)
     assert run.returncode == 0, run.stderr[-3_000:]
-    told = json.loads(run.stdout.strip().splitlines()[-1])
-    assert told["matches"] == 3
-    assert told["python"] == "python3", "the user's own functions run where they did"
-    (line,) = {each.strip() for each in told["error"].splitlines() if "PYSPARK_PYTHON" in each}
+    results = json.loads(run.stdout.strip().splitlines()[-1])
+    assert results["matches"] == 3
+    assert results["python"] == "python3", "the user's own functions run where they did"
+    (line,) = {each.strip() for each in results["error"].splitlines() if "PYSPARK_PYTHON" in each}
     assert "which has no module 'harken'" in line
     assert sys.executable in line

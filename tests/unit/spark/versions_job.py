@@ -1,4 +1,4 @@
-"""What `harken.spark` does, on whichever Spark is installed: prints what was found, as JSON.
+"""What `harken.spark` does, on the installed version of Spark: prints its results as JSON.
 
 python versions_job.py FOLDER
 """
@@ -44,23 +44,23 @@ path = "out"
 
 def batch(spark: SparkSession) -> dict[str, Any]:
     events = some_events(spark)
-    told: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for strategy in ("replicate", "shard"):
         pairs = match(events, RULES, strategy=strategy, columns=["held"]).collect()
         lists = match(events, RULES, strategy=strategy, output="lists").collect()
         counts = match(events, RULES, strategy=strategy, output="counts").collect()
-        told[strategy] = {
+        results[strategy] = {
             "pairs": sorted([row["event_id"], row["subscription_id"]] for row in pairs),
             "lists": sorted([row["event_id"], id] for row in lists for id in row["subscription_ids"]),
             "counts": sum(row["matches"] for row in counts),
         }
     with backtest(events, RULES, event_time="at") as test:
-        told["backtest"] = [list(row) for row in test.counts.collect()]
-        told["examples"] = test.examples.count()
-        told["summary"] = str(test.summary()).splitlines()[-1]
-    found = profile(events)
-    told["profile"] = [found.events, found["price"].distinct, str(found["at"].high)]
-    return told
+        results["backtest"] = [list(row) for row in test.counts.collect()]
+        results["examples"] = test.examples.count()
+        results["summary"] = str(test.summary()).splitlines()[-1]
+    profiled = profile(events)
+    results["profile"] = [profiled.events, profiled["price"].distinct, str(profiled["at"].high)]
+    return results
 
 
 def sorted_out(spark: SparkSession) -> dict[str, Any]:
@@ -88,8 +88,8 @@ def streamed(spark: SparkSession, folder: Path) -> dict[str, Any]:
     pairs: list[list[Any]] = []
 
     def work(events: DataFrame, batch: int) -> None:
-        found = match(events, folder / "index").collect()
-        pairs.extend([row["event_id"], row["subscription_id"]] for row in found)
+        matches = match(events, folder / "index").collect()
+        pairs.extend([row["event_id"], row["subscription_id"]] for row in matches)
         build_index(rules, folder / "index", keep=1)
 
     kinds = "id long, price long, at timestamp"
@@ -106,7 +106,7 @@ def streamed(spark: SparkSession, folder: Path) -> dict[str, Any]:
 
 
 def pipeline(folder: Path) -> str:
-    """What a pipeline found, or why it does not run here."""
+    """The result of a pipeline, or the reason why it does not run here."""
     (folder / "rules.jsonl").write_text('{"id": "cheap", "where": "price < 3"}\n')
     (folder / "pipeline.toml").write_text(PIPELINE)
     try:
@@ -123,9 +123,9 @@ def some_events(spark: SparkSession) -> DataFrame:
 
 def main(folder: Path) -> None:
     spark = local_session("harken-versions")
-    told = {"spark": spark.version, **batch(spark), **sorted_out(spark), **streamed(spark, folder)}
-    told["pipeline"] = pipeline(folder)
-    print(json.dumps(told))
+    results = {"spark": spark.version, **batch(spark), **sorted_out(spark), **streamed(spark, folder)}
+    results["pipeline"] = pipeline(folder)
+    print(json.dumps(results))
     spark.stop()
 
 

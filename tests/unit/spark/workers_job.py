@@ -25,14 +25,14 @@ def main() -> None:
     )
     spark.sparkContext.setLogLevel("OFF")
     events = spark.range(10).selectExpr("id", "id AS price")
-    told: dict[str, object] = {"matches": match(events, {"cheap": "price < 3"}).count()}
-    told["python"] = spark.sparkContext.pythonExec
+    results: dict[str, object] = {"matches": match(events, {"cheap": "price < 3"}).count()}
+    results["python"] = spark.sparkContext.pythonExec
     os.environ["PYSPARK_PYTHON"] = "python3"
     try:
         match(events, {"cheap": "price < 3"}).count()
     except Exception as error:
-        told["error"] = str(error)
-    print(json.dumps(told))
+        results["error"] = str(error)
+    print(json.dumps(results))
     spark.stop()
 
 

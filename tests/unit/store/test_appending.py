@@ -185,7 +185,7 @@ def test_what_a_throttle_suppresses_wakes_nobody(store: Store) -> None:
     create(store, "a", delivery=replace(WEBHOOK, throttle=StoredThrottle(1, 60)))
     publish(store, event("a"))
     with store.writing(NOW) as writing:
-        writing.delivered("a", 1, [], NOW)
+        writing.acknowledge("a", 1, [], NOW)
     publish(store, event("a"), now=NOW + SECOND)
     found = store.webhook("a")
     assert found is not None

@@ -24,7 +24,7 @@ def remove(store: Store, id: str, now: int = NOW) -> None:
 
 
 def everything(store: Store) -> tuple[int, dict[str, StoredSubscription]]:
-    with store.everything() as (sequence, subscriptions):
+    with store.all_subscriptions() as (sequence, subscriptions):
         return sequence, {each.id: each for each in subscriptions}
 
 
@@ -82,7 +82,7 @@ def test_a_log_that_does_not_reach_back_says_so(store: Store) -> None:
 
 def test_everything_is_of_one_moment(store: Store, opened: Callable[[], Store]) -> None:
     create(store, *(f"id{number}" for number in range(5_000)))
-    with store.everything() as (sequence, subscriptions):
+    with store.all_subscriptions() as (sequence, subscriptions):
         first = next(subscriptions)
         another = opened()
         remove(another, "id4999" if first.id != "id4999" else "id0")

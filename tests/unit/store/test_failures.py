@@ -182,7 +182,7 @@ def cut(postgres: Postgres) -> int:
 @pytest.mark.processes
 def test_a_connection_that_was_cut_while_it_was_idle(shared: Store, postgres: Postgres) -> None:
     create(shared, "a")
-    with shared.everything() as (_, every), shared.database.reading() as reading:
+    with shared.all_subscriptions() as (_, every), shared.database.reading() as reading:
         list(every)
         reading.rows("SELECT 1")
     assert cut(postgres) == 3
@@ -235,14 +235,14 @@ def test_a_connection_that_is_cut_in_the_middle_of_reading(shared: Store, postgr
     create(shared, *(f"id{number}" for number in range(5_000)))
 
     def read_all() -> None:
-        with shared.everything() as (_, every):
+        with shared.all_subscriptions() as (_, every):
             next(every)
             cut(postgres)
             list(every)
 
     with pytest.raises(StoreUnavailableError):
         read_all()
-    with shared.everything() as (_, every):
+    with shared.all_subscriptions() as (_, every):
         assert len(list(every)) == 5_000
 
 

@@ -42,7 +42,7 @@ def set_layout(store: Store, version: int) -> None:
 def test_a_new_store_is_empty_and_has_a_name_of_its_own(store: Store) -> None:
     assert store.sequence == store.last_notification == 0
     assert store.changes(0) == []
-    with store.everything() as (sequence, subscriptions):
+    with store.all_subscriptions() as (sequence, subscriptions):
         assert (sequence, list(subscriptions)) == (0, [])
     assert store.listed("", 10) == store.latest_events(10) == store.keys() == []
     assert (store.schema(), store.next_webhook(), store.deliveries()) == (None, None, {})

@@ -139,13 +139,13 @@ def test_a_webhook_that_waits_keeps_its_notifications(store: Store, is_sqlite: b
     for each in (event("a", "b"), event("b"), event("a", "b")):
         publish(store, each)
     with store.writing(NOW) as writing:
-        writing.delivered("a", 1, [], NOW)  # the second is still to come
+        writing.acknowledge("a", 1, [], NOW)  # the second is still to come
     # In the tail the first is in one pack with the second, which is later than what was delivered.
     assert prune(store, NOW + 1) == ((3, 0) if is_sqlite else (3, 1))
     assert numbers(store, "a", "b") == ([1, 2, 3, 4, 5] if is_sqlite else [2, 3, 4, 5])
     assert [(each.number, each.event) for each in store.notifications({"a": 0}, 1, 9)] == [(4, None)]
     with store.writing(NOW) as writing:
-        writing.delivered("a", 4, [], NOW)
+        writing.acknowledge("a", 4, [], NOW)
     assert prune(store) == ((0, 3) if is_sqlite else (0, 4))
     assert numbers(store, "a", "b") == []
 
@@ -155,12 +155,12 @@ def test_what_is_to_be_delivered_again_is_kept_until_it_is(store: Store) -> None
     for _ in range(4):
         publish(store, event("a"))
     with store.writing(NOW) as writing:
-        writing.delivered("a", 4, [], NOW)
+        writing.acknowledge("a", 4, [], NOW)
         writing.redeliver("a", [2])
     assert prune(store, NOW + 1) == (4, 1)
     assert [each.number for each in store.redeliveries("a", 9)] == [2]
     with store.writing(NOW) as writing:
-        writing.delivered("a", 4, [2], NOW)
+        writing.acknowledge("a", 4, [2], NOW)
     assert prune(store) == (0, 3)
 
 
@@ -169,8 +169,8 @@ def test_what_was_given_up_goes_with_its_notification(store: Store) -> None:
     publish(store, event("a"))
     publish(store, event("a"))
     with store.writing(NOW) as writing:
-        writing.bury("a", [1, 2], 3, "it failed")
-        writing.delivered("a", 2, [], NOW)
+        writing.give_up("a", [1, 2], 3, "it failed")
+        writing.acknowledge("a", 2, [], NOW)
         writing.prune_journal(0, 2)
     with store.writing(NOW) as writing:
         assert writing.prune_notifications() == 1

@@ -70,7 +70,7 @@ def test_webhooks_get_as_much(store: Store) -> None:
     assert due is not None
     assert ([each.number for each in due.batch], due.is_full) == ([1, 2], True)
     with store.writing(NOW) as writing:
-        writing.delivered("a", 4, [], NOW)
+        writing.acknowledge("a", 4, [], NOW)
     due = store.next_delivery("a", 9, 200)
     assert due is not None
     assert ([each.number for each in due.batch], due.is_full) == ([5, 6], False)
@@ -78,7 +78,7 @@ def test_webhooks_get_as_much(store: Store) -> None:
         writing.redeliver("a", [1, 2, 3])
     due = store.next_delivery("a", 9, 200)
     assert due is not None
-    assert ([each.number for each in due.batch], due.is_again) == ([1, 2], True)
+    assert ([each.number for each in due.batch], due.is_redelivery) == ([1, 2], True)
 
 
 def test_dead_letters(store: Store) -> None:
@@ -86,7 +86,7 @@ def test_dead_letters(store: Store) -> None:
     for size in SIZES:
         publish(store, event("a", body=b"x" * size))
     with store.writing(NOW) as writing:
-        writing.bury("a", range(1, 7), 1, "it failed")
+        writing.give_up("a", range(1, 7), 1, "it failed")
     found, cursor = [], 0
     while cursor is not None:
         page, cursor = store.dead_page("a", cursor, 9, 200)

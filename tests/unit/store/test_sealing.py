@@ -28,7 +28,7 @@ def test_a_secret_is_opened_by_the_key_that_sealed_it() -> None:
     sealing = Sealing([NEW])
     sealed = sealing.sealed(SECRET)
     assert SECRET not in sealed
-    assert sealed.startswith(sealing.mark)
+    assert sealed.startswith(sealing.prefix)
     assert sealing.sealed(SECRET) != sealed, "two that are the same do not look so"
     assert sealing.sealed(sealed) == sealed
     assert sealing.opened(sealed) == SECRET

@@ -62,7 +62,7 @@ def test_what_fails_leaves_no_trace(store: Store) -> None:
         with store.writing(NOW) as writing:
             writing.create([subscription("b")])
             writing.change(subscription("a", "price > 7"))
-            writing.bury("a", [1], 1, "x")
+            writing.give_up("a", [1], 1, "x")
             writing.remove("a")
             raise error
 
@@ -131,7 +131,7 @@ def test_who_is_behind_is_told(opened: Callable[[], Store]) -> None:
     known = ours.sequence
 
     def refuse(writing: Writing) -> None:
-        writing.refuse_unless_current(known)
+        writing.require_current(known)
 
     in_writing(ours, refuse)
     create(ours, "b")
@@ -155,15 +155,15 @@ def test_who_is_so_far_behind_that_the_log_is_gone_is_told(opened: Callable[[], 
     in_writing(theirs, lambda writing: writing.prune_changes(NOW + 1, up_to=2))
     for known in (0, 1):
         with pytest.raises(BehindError):
-            in_writing(ours, lambda writing, known=known: writing.refuse_unless_current(known))  # type: ignore[misc]
-    in_writing(ours, lambda writing: writing.refuse_unless_current(2))
+            in_writing(ours, lambda writing, known=known: writing.require_current(known))  # type: ignore[misc]
+    in_writing(ours, lambda writing: writing.require_current(2))
 
 
 def test_an_append_waits_for_a_change_and_is_then_behind(opened: Callable[[], Store], pool: ThreadPoolExecutor) -> None:
     ours, theirs = opened(), opened()
     with theirs.writing(NOW) as writing:
         writing.create([subscription("a")])
-        future = waiting(pool, ours, lambda own: own.refuse_unless_current(0))
+        future = waiting(pool, ours, lambda own: own.require_current(0))
     with pytest.raises(BehindError):
         future.result(30)
 
@@ -216,7 +216,7 @@ def test_a_delivery_and_an_append_at_once_lose_no_notification(
     create(ours, "a", delivery=WEBHOOK)
     publish(ours, event("a"))
     with theirs.writing(NOW) as writing:
-        assert not writing.delivered("a", 1, [], NOW)
+        assert not writing.acknowledge("a", 1, [], NOW)
         deliveries = {"a": WEBHOOK}
         future = pool.submit(publish, ours, event("a"), now=NOW + SECOND, deliveries=deliveries)
         with pytest.raises(TimeoutError):
@@ -230,7 +230,7 @@ def test_nobody_waits_in_a_circle(opened: Callable[[], Store], pool: ThreadPoolE
     create(ours, "a", "b", delivery=WEBHOOK)
     publish(ours, event("a", "b"))
     with ours.writing(NOW) as writing:
-        writing.failed("a", 1, NOW, "HTTP 500")
+        writing.retry_later("a", 1, NOW, "HTTP 500")
         removed = waiting(pool, theirs, lambda own: own.remove("a"))
         writing.remove("b")
     removed.result(30)

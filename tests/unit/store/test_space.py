@@ -27,9 +27,9 @@ def on_disk(path: Path) -> int:
     return sum(each.stat().st_size for each in path.parent.glob(f"{path.name}*"))
 
 
-def give_back(store: Store) -> int:
+def shrink(store: Store) -> int:
     """Give everything back that is to be, and return in how many steps."""
-    return sum(1 for _ in iter(store.database.give_back, False))
+    return sum(1 for _ in iter(store.database.shrink, False))
 
 
 # Every database
@@ -87,7 +87,7 @@ def test_what_is_free_goes_back_to_the_system(path: Path) -> None:
     assert on_disk(path) > 90 * MIB
     with store.writing(NOW) as writing:
         writing.prune_journal(NOW + 1, 0)
-    assert 10 < give_back(store) < 100, "some pages at a time"
+    assert 10 < shrink(store) < 100, "some pages at a time"
     assert path.stat().st_size < 24 * MIB, "some is kept, to be used again"
     assert append(store, 1, 1 << 40) == 0
     assert len(store.latest_events(9)) == 1
@@ -101,7 +101,7 @@ def test_a_file_that_is_in_use_is_left_as_it_is(path: Path) -> None:
     append(store, 200, 1 << 40)
     with store.writing(NOW) as writing:
         writing.prune_journal(0, 100 * len(BODY))
-    assert not store.database.give_back()
+    assert not store.database.shrink()
     store.close()
 
 
@@ -116,7 +116,7 @@ def test_a_store_of_an_earlier_harken_is_left_as_it_is(path: Path) -> None:
         append(store, 20, 1 << 40)
     with store.writing(NOW) as writing:
         writing.prune_journal(NOW + 1, 0)
-    assert not store.database.give_back()
+    assert not store.database.shrink()
     store.close()
 
 
@@ -138,11 +138,11 @@ def test_readers_do_not_let_the_log_grow(path: Path) -> None:
     try:
         for _ in range(30):
             append(store, 100, 2 * MIB)  # 150 MB in all
-            store.database.give_back()
+            store.database.shrink()
         for _ in range(100):
             if wal.stat().st_size <= 64 * MIB:
                 break
-            store.database.give_back()
+            store.database.shrink()
         assert wal.stat().st_size <= 64 * MIB
     finally:
         stops.set()

@@ -155,9 +155,9 @@ def test_removing_leaves_nothing_behind(store: Store) -> None:
     create(store, "a", "b", delivery=delivery)
     publish(store, event("a", "b"), event("a", "b"))
     with store.writing(NOW) as writing:
-        writing.bury("a", [1], 3, "it failed")
+        writing.give_up("a", [1], 3, "it failed")
         writing.redeliver("a", [3])
-        writing.bury("a", [1], 3, "it failed")
+        writing.give_up("a", [1], 3, "it failed")
         writing.remove("a")
     assert store.subscription("a") is None
     assert store.webhook("a") is None

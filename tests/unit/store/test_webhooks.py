@@ -53,16 +53,16 @@ def test_what_is_delivered_is_acknowledged_and_the_webhook_rests(store: Store) -
     create(store, "a", delivery=WEBHOOK)
     publish(store, event("a"), event("a"))
     with store.writing(NOW) as writing:
-        writing.failed("a", 2, NOW + HOUR, "HTTP 500")
+        writing.retry_later("a", 2, NOW + HOUR, "HTTP 500")
     assert state(store) == WebhookState("a", 0, WAITING, 2, NOW + HOUR, "HTTP 500", failures=1, failing_since=NOW)
     with store.writing(NOW) as writing:
-        assert writing.delivered("a", 1, [], NOW + SECOND)
+        assert writing.acknowledge("a", 1, [], NOW + SECOND)
     assert state(store) == WebhookState("a", 1, WAITING, 0, NOW + SECOND, None)
     with store.writing(NOW) as writing:
-        assert not writing.delivered("a", 2, [], NOW)
+        assert not writing.acknowledge("a", 2, [], NOW)
     assert (state(store), store.next_webhook()) == (WebhookState("a", 2, IDLE, 0, 0, None), None)
     with store.writing(NOW) as writing:
-        writing.failed("a", 9, NOW, "too late")
+        writing.retry_later("a", 9, NOW, "too late")
     assert state(store).state == IDLE
 
 
@@ -73,7 +73,7 @@ def test_what_comes_while_the_last_is_delivered_is_not_forgotten(store: Store) -
     assert claimed(store) == ["a"]
     publish(store, event("a"), now=NOW + SECOND)
     with store.writing(NOW + 2 * SECOND) as writing:
-        assert writing.delivered("a", 1, [], NOW + 2 * SECOND)
+        assert writing.acknowledge("a", 1, [], NOW + 2 * SECOND)
     assert state(store) == WebhookState("a", 1, WAITING, 0, NOW + 2 * SECOND, None)
     assert claimed(store, NOW + 2 * SECOND, NOW + HOUR) == ["a"]
 
@@ -83,7 +83,7 @@ def test_what_is_asked_for_again_while_the_last_is_delivered_is_not_forgotten(st
     publish(store, event("a"), event("a"))
     with store.writing(NOW) as writing:
         writing.redeliver("a", [1, 2])
-        writing.delivered("a", 2, [1], NOW)
+        writing.acknowledge("a", 2, [1], NOW)
     assert state(store).state == WAITING
     assert [each.number for each in store.redeliveries("a", 9)] == [2]
 
@@ -92,8 +92,8 @@ def test_an_acknowledgement_never_goes_back(store: Store) -> None:
     create(store, "a", delivery=WEBHOOK)
     publish(store, *[event("a")] * 3)
     with store.writing(NOW) as writing:
-        writing.delivered("a", 3, [], NOW)
-        writing.delivered("a", 1, [], NOW)
+        writing.acknowledge("a", 3, [], NOW)
+        writing.acknowledge("a", 1, [], NOW)
     assert state(store).acknowledged == 3
 
 
@@ -101,10 +101,10 @@ def test_a_webhook_that_was_stopped_is_not_woken_and_what_came_stays(store: Stor
     create(store, "a", delivery=WEBHOOK)
     publish(store, event("a"))
     with store.writing(NOW) as writing:
-        writing.stopped("a", "HTTP 410")
+        writing.stop_webhook("a", "HTTP 410")
     publish(store, event("a"))
     with store.writing(NOW) as writing:
-        writing.delivered("a", 1, [], NOW)  # of a delivery that was under way
+        writing.acknowledge("a", 1, [], NOW)  # of a delivery that was under way
     assert state(store) == WebhookState("a", 0, STOPPED, 0, NOW, "HTTP 410", failures=1, failing_since=NOW)
     assert claimed(store, NOW + HOUR) == []
 
@@ -113,9 +113,9 @@ def test_what_was_given_up_is_told_and_can_be_asked_for_again(store: Store) -> N
     create(store, "a", "b", delivery=WEBHOOK)
     publish(store, *[event("a", "b", body=b'{"n": 1}')] * 3)
     with store.writing(NOW + SECOND) as writing:
-        writing.bury("a", [1, 3], 12, "HTTP 500")
-        writing.delivered("a", 3, [], NOW)
-        writing.stopped("a", "HTTP 410")
+        writing.give_up("a", [1, 3], 12, "HTTP 500")
+        writing.acknowledge("a", 3, [], NOW)
+        writing.stop_webhook("a", "HTTP 410")
     dead = store.dead_notifications("a", 0, 9)
     assert [(each.notified.number, each.failed_at, each.attempts, each.reason) for each in dead] == [
         (1, NOW + SECOND, 12, "HTTP 500"),
@@ -144,11 +144,11 @@ def test_failures_are_counted_until_a_call_succeeds(store: Store) -> None:
     publish(store, event("a"))
     for number in (1, 2):
         with store.writing(NOW + number * SECOND) as writing:
-            writing.failed("a", number, NOW + HOUR, f"HTTP 50{number}")
+            writing.retry_later("a", number, NOW + HOUR, f"HTTP 50{number}")
     with store.writing(NOW + 3 * SECOND) as writing:
-        writing.bury("a", [1], 3, "HTTP 503")
+        writing.give_up("a", [1], 3, "HTTP 503")
         writing.note_failure("a", "HTTP 503")
-        assert not writing.delivered("a", 1, [], NOW, is_success=False)
+        assert not writing.acknowledge("a", 1, [], NOW, is_success=False)
     failing = WebhookState("a", 1, IDLE, 0, 0, "HTTP 503", failures=3, failing_since=NOW + SECOND)
     assert state(store) == failing, "one that was given up does not look healthy"
     publish(store, event("a"), now=NOW + 4 * SECOND)
@@ -156,7 +156,7 @@ def test_failures_are_counted_until_a_call_succeeds(store: Store) -> None:
     assert due is not None
     assert due.failing_since == NOW + SECOND
     with store.writing(NOW + 5 * SECOND) as writing:
-        assert not writing.delivered("a", 2, [], NOW)
+        assert not writing.acknowledge("a", 2, [], NOW)
     assert state(store) == WebhookState("a", 2, IDLE, 0, 0, None)
 
 
@@ -165,7 +165,7 @@ def test_a_webhook_that_moves_while_it_rests_begins_without_failures_too(store: 
     publish(store, event("a"))
     with store.writing(NOW) as writing:
         writing.note_failure("a", "HTTP 500")
-        writing.delivered("a", 1, [], NOW, is_success=False)
+        writing.acknowledge("a", 1, [], NOW, is_success=False)
     assert state(store).failures == 1
     with store.writing(NOW) as writing:
         writing.change(subscription("a", delivery=replace(WEBHOOK, url="https://example.org/elsewhere")))
@@ -184,9 +184,9 @@ def test_burying_again_tells_the_last_reason_and_burying_nothing_does_nothing(st
     create(store, "a", delivery=WEBHOOK)
     publish(store, event("a"))
     with store.writing(NOW) as writing:
-        writing.bury("a", [1], 1, "first")
-        writing.bury("a", [1], 2, "second")
-        writing.bury("a", [], 3, "nothing")
+        writing.give_up("a", [1], 1, "first")
+        writing.give_up("a", [1], 2, "second")
+        writing.give_up("a", [], 3, "nothing")
         writing.redeliver("a", [])
     assert [(each.attempts, each.reason) for each in store.dead_notifications("a", 0, 9)] == [(2, "second")]
 
@@ -196,14 +196,14 @@ def test_many_are_given_up_and_asked_for_again(store: Store) -> None:
     publish(store, *[event("a")] * 1_234)
     every = list(range(1, 1_235))
     with store.writing(NOW) as writing:
-        writing.bury("a", every, 1, "x")
+        writing.give_up("a", every, 1, "x")
     assert len(store.dead_notifications("a", 0, 9_999)) == 1_234
     with store.writing(NOW) as writing:
         writing.redeliver("a", every)
     assert [each.number for each in store.redeliveries("a", 9_999)] == every
     assert [each.number for each in store.redeliveries("a", 2)] == [1, 2]
     with store.writing(NOW) as writing:
-        writing.delivered("a", 1_234, every, NOW)
+        writing.acknowledge("a", 1_234, every, NOW)
     assert (store.redeliveries("a", 9), store.dead_notifications("a", 0, 9)) == ([], [])
 
 
@@ -228,8 +228,8 @@ def test_claims_are_put_off(store: Store) -> None:
     publish(store, event(*ids))
     assert sorted(claimed(store, limit=2_000)) == ids
     with store.writing(NOW) as writing:
-        writing.stopped("w0001", "HTTP 410")
-        writing.put_off(ids[:600], NOW + 5)
+        writing.stop_webhook("w0001", "HTTP 410")
+        writing.postpone(ids[:600], NOW + 5)
     assert claimed(store) == []
     assert sorted(claimed(store, NOW + 5, limit=2_000)) == ["w0000", *ids[2:600]]
     assert state(store, "w0001").state == STOPPED
@@ -240,8 +240,8 @@ def test_claims_of_an_earlier_process_are_dropped_but_for_those_that_wait_after_
     publish(store, event("a", "b"))
     assert sorted(claimed(store, until=NOW + HOUR)) == ["a", "b"]
     with store.writing(NOW) as writing:
-        writing.failed("b", 1, NOW + HOUR, "HTTP 500")
-        writing.drop_claims()
+        writing.retry_later("b", 1, NOW + HOUR, "HTTP 500")
+        writing.release_claims()
     assert claimed(store) == ["a"]
     assert state(store, "b").next_at == NOW + HOUR
     assert state(store, "c").state == IDLE
@@ -254,18 +254,18 @@ def test_what_is_next_is_told_with_whom_it_is_for(store: Store) -> None:
     publish(store, event("a", "b", "c"), event("a", "b"))
     due = store.next_delivery("a", 9)
     assert due is not None
-    assert ([each.number for each in due.batch], due.is_again, due.delivery.url) == ([1], False, WEBHOOK.url)
+    assert ([each.number for each in due.batch], due.is_redelivery, due.delivery.url) == ([1], False, WEBHOOK.url)
     several = store.next_delivery("b", 9)
     assert several is not None
     assert [each.number for each in several.batch] == [2, 5]
     assert store.next_delivery("c", 9) is store.next_delivery("nobody", 9) is None
     with store.writing(NOW) as writing:
-        writing.delivered("a", 4, [], NOW)
+        writing.acknowledge("a", 4, [], NOW)
         writing.redeliver("a", [1])
-        assert writing.is_there(due.subscription)
+        assert writing.exists(due.subscription)
     again = store.next_delivery("a", 9)
     assert again is not None
-    assert ([each.number for each in again.batch], again.is_again, again.acknowledged) == ([1], True, 5)
+    assert ([each.number for each in again.batch], again.is_redelivery, again.acknowledged) == ([1], True, 5)
 
 
 def test_an_id_that_is_used_again_is_not_the_same_subscription(store: Store) -> None:
@@ -275,14 +275,14 @@ def test_an_id_that_is_used_again_is_not_the_same_subscription(store: Store) -> 
     assert before is not None
     with store.writing(NOW) as writing:
         writing.remove("a")
-        assert not writing.is_there(before)
+        assert not writing.exists(before)
     create(store, "a", delivery=WEBHOOK)
     with store.writing(NOW) as writing:
-        assert not writing.is_there(before)
+        assert not writing.exists(before)
         writing.redeliver("a", [1])  # somebody asked for it who had the id before
     due = store.next_delivery("a", 9)
     assert due is not None
-    assert (due.batch, due.is_again, due.acknowledged) == ([], False, 1)
+    assert (due.batch, due.is_redelivery, due.acknowledged) == ([], False, 1)
 
 
 def test_a_webhook_that_moves_begins_without_the_failures_of_the_place_before(store: Store) -> None:
@@ -291,13 +291,13 @@ def test_a_webhook_that_moves_begins_without_the_failures_of_the_place_before(st
     before = store.subscription("a")
     assert before is not None
     with store.writing(NOW) as writing:
-        writing.stopped("a", "HTTP 410")
+        writing.stop_webhook("a", "HTTP 410")
         writing.change(subscription("a", "price < 6", delivery=WEBHOOK))
     assert state(store).state == STOPPED
     with store.writing(NOW + SECOND) as writing:
         writing.change(subscription("a", delivery=replace(WEBHOOK, url="https://example.org/elsewhere")))
         writing.change(subscription("b", delivery=replace(WEBHOOK, url="https://example.org/elsewhere")))
-        assert writing.is_there(before)
-        assert not writing.is_there(before, as_it_was=True)
+        assert writing.exists(before)
+        assert not writing.exists(before, same_delivery=True)
     assert state(store) == WebhookState("a", 0, WAITING, 0, NOW + SECOND, None)
     assert state(store, "b").state == IDLE

@@ -1,1 +1,1 @@
-"""Measuring: what every benchmark of Harken does in the same way."""
+"""The benchmarks of `harken bench`: what they time, their results and their targets."""

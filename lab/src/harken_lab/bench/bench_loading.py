@@ -1,4 +1,4 @@
-"""Opening a saved index."""
+"""The time to load a saved engine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harken_lab.harness.result_files import WrongAnswerError
 
 
 def measure_load(result: BenchResult, key: Key, engine: Engine, events: pa.Table, rounds: int) -> None:
-    """Save an engine and open it again, which maps its files into memory. Raises WrongAnswerError if it changed."""
+    """Time loading a saved engine, which maps its files into memory. Raises WrongAnswerError if its answers changed."""
     some = events.slice(0, 8)
     milliseconds = []
     with TemporaryDirectory(prefix="harken-bench-") as folder:

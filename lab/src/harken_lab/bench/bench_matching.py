@@ -1,4 +1,4 @@
-"""Matching time: every matcher at every size of a workload, and what bounds it, in the same rounds."""
+"""Matching time: every matcher at every size of a workload, beside copying and writing its answers."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from harken.kernels.vector import aligned
 from harken_lab.bench.figures import BenchResult, Key, NotMeasured
 from harken_lab.bench.trials import BASELINE, Trial
 from harken_lab.harness.rounds import TURN, Timing, interleaved
-from harken_lab.harness.verified_answers import Numbers, Offsets, refuse_unlike_arrow, verify
+from harken_lab.harness.verified_answers import Numbers, Offsets, verify, verify_arrow
 
 _REPEATED = 1 << 12
-"""Numbers that `write` writes over and over: as many as stay in the first-level cache."""
+"""Numbers that `write` writes over and over: few enough to stay in the first-level cache."""
 _MATCHES_AS_ARROW = 1 << 22
-"""Matches that become Arrow, at most: with more, most of the time goes into fresh memory."""
+"""Most matches that are converted to Arrow: with more, most of the time goes into allocating memory."""
 
 
 class _Timed(NamedTuple):
-    """What is timed, and for how many events."""
+    """A run to time, and its number of events."""
 
     run: Callable[[], object]
     events: int
@@ -39,50 +39,50 @@ def measure_matching(result: BenchResult, trials: Sequence[Trial], rounds: int) 
     timed: dict[Key, _Timed] = {}
     for trial in trials:
         timed |= _timed(trial)
-    found = interleaved({key: each.run for key, each in timed.items()}, rounds, TURN)
-    for key, timing in found.items():
+    timings = interleaved({key: each.run for key, each in timed.items()}, rounds, TURN)
+    for key, timing in timings.items():
         result.add(key, timing.microseconds(timed[key].events))
         if key.name == "match":
             result.add(key._replace(name="match_first"), Timing(timing.first).microseconds(timed[key].events))
     for trial in trials:
-        _add_ratios(result, trial, found)
+        _add_ratios(result, trial, timings)
         _add_sizes(result, trial)
     for smaller, larger in _growing(trials):
-        _add_growth(result, smaller, larger, found)
+        _add_growth(result, smaller, larger, timings)
 
 
 def _timed(trial: Trial) -> dict[Key, _Timed]:
-    """All that is timed of a trial."""
+    """The runs of a trial, by figure."""
     name, size = trial.workload.name, trial.size
-    found = {
+    runs = {
         Key("match", name, size, matcher): _Timed(each.find, trial.events) for matcher, each in trial.matchers.items()
     }
     if trial.matchers:
-        found |= {Key(what, name, size): timed for what, timed in _around(trial)}
-    return found
+        runs |= {Key(what, name, size): timed for what, timed in _around(trial)}
+    return runs
 
 
 def _around(trial: Trial) -> Iterator[tuple[str, _Timed]]:
-    """What comes before and after matching, on the answers of one matcher."""
+    """The steps before and after matching: encoding, copying, writing and converting the answers of one matcher."""
     matcher, events = trial.first.matcher, trial.workload.events
-    offsets, numbers = trial.first.found()
+    offsets, numbers = trial.first.matches()
     offsets, numbers = offsets.copy(), numbers.copy()
     target, other, few = np.empty_like(numbers), aligned(len(numbers), np.int32), aligned(_REPEATED, np.int32)
-    few[:] = np.arange(_REPEATED)  # lines of zeros are written twice as quickly
+    few[:] = np.arange(_REPEATED)  # no zeros: lines of zeros are written twice as quickly
     yield "copy", _Timed(lambda: np.copyto(target, numbers), trial.events)
     yield "write", _Timed(lambda: repeat_lines(few, other), trial.events)
     yield "encode", _Timed(lambda: matcher.encode(validate(events).batch), trial.events)
     some = max(1, int(np.searchsorted(offsets, _MATCHES_AS_ARROW, "right")) - 1)
     few_numbers, few_offsets = numbers[: offsets[some]], offsets[: some + 1]
     ids = ids_of(trial.size)
-    refuse_unlike_arrow(few_numbers, few_offsets, arrow_ints(few_numbers, few_offsets))
-    refuse_unlike_arrow(few_numbers, few_offsets, arrow_strings(few_numbers, few_offsets, ids))
+    verify_arrow(few_numbers, few_offsets, arrow_ints(few_numbers, few_offsets))
+    verify_arrow(few_numbers, few_offsets, arrow_strings(few_numbers, few_offsets, ids))
     yield "arrow_ints", _Timed(lambda: arrow_ints(few_numbers, few_offsets), some)
     yield "arrow_strings", _Timed(lambda: arrow_strings(few_numbers, few_offsets, ids), some)
 
 
 def arrow_ints(numbers: Numbers, offsets: Offsets) -> pa.ListArray:
-    """A fresh Arrow list<int32>. The numbers are copied, because their buffer is used again."""
+    """A fresh Arrow list<int32>. The numbers are copied, because the matcher reuses their buffer."""
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), pa.array(numbers.copy()))
 
 
@@ -96,21 +96,21 @@ def ids_of(size: int) -> pa.Array:
     return pc.binary_join_element_wise("s", pc.cast(pa.array(np.arange(size)), pa.string()), "")
 
 
-def _add_ratios(result: BenchResult, trial: Trial, found: dict[Key, Timing]) -> None:
+def _add_ratios(result: BenchResult, trial: Trial, timings: dict[Key, Timing]) -> None:
     name, size = trial.workload.name, trial.size
-    baseline = found.get(Key("match", name, size, BASELINE))
+    baseline = timings.get(Key("match", name, size, BASELINE))
     if baseline is not None:
         for what in ("copy", "write"):
-            result.add(Key(f"{what}_speedup", name, size), baseline.times(found[Key(what, name, size)]))
+            result.add(Key(f"{what}_speedup", name, size), baseline.times(timings[Key(what, name, size)]))
     for matcher in trial.matchers:
-        own = found[Key("match", name, size, matcher)]
+        own = timings[Key("match", name, size, matcher)]
         if baseline is not None and matcher != BASELINE:
             result.add(Key("speedup", name, size, matcher), baseline.times(own))
-        result.add(Key("to_copy", name, size, matcher), own.times(found[Key("copy", name, size)]))
+        result.add(Key("to_copy", name, size, matcher), own.times(timings[Key("copy", name, size)]))
 
 
 def _add_sizes(result: BenchResult, trial: Trial) -> None:
-    """Matches, candidates, bytes and the time to build."""
+    """Add matches, candidates, bytes and the time to build."""
     name, size = trial.workload.name, trial.size
     for matcher, each in trial.matchers.items():
         labels, index = each.memory()["labels"], each.index_bytes()
@@ -128,15 +128,14 @@ def _add_sizes(result: BenchResult, trial: Trial) -> None:
 
 
 def _growing(trials: Sequence[Trial]) -> Iterator[tuple[Trial, Trial]]:
-    """Pairs of a size and the next larger one."""
+    """Pairs of a trial and the one with the next larger size."""
     return pairwise(sorted(trials, key=lambda trial: trial.size))
 
 
-def _add_growth(result: BenchResult, smaller: Trial, larger: Trial, found: dict[Key, Timing]) -> None:
+def _add_growth(result: BenchResult, smaller: Trial, larger: Trial, timings: dict[Key, Timing]) -> None:
     name = larger.workload.name
     for matcher in (each for each in larger.matchers if each in smaller.matchers):
-        after, before = (found[Key("match", name, trial.size, matcher)] for trial in (larger, smaller))
-        # The sizes have the same number of events.
+        after, before = (timings[Key("match", name, trial.size, matcher)] for trial in (larger, smaller))
         result.add(Key("growth", name, larger.size, matcher, f"from {smaller.size}"), after.times(before))
 
 

@@ -8,21 +8,21 @@ from typing import Any
 
 from harken_lab.bench.figures import BenchResult, Key
 from harken_lab.bench.peers import Peer
-from harken_lab.harness.charts import COLOURS, FAINT, MEDIAN, PALE, bars, dots, lines, refuse_without_altair, save
+from harken_lab.harness.charts import COLOURS, FAINT, MEDIAN, PALE, bars, dots, lines, require_altair, save
 
 _PEER = "measured elsewhere"
 _MICROSECONDS = "µs per event"
 
 
 def draw(result: BenchResult, folder: str | Path, peers: Iterable[Peer] = ()) -> list[Path]:
-    """Write every plot that there are figures for, as SVG and PNG. Returns the paths."""
-    refuse_without_altair()
+    """Write the plots that the result has figures for, as SVG and PNG. Returns the paths."""
+    require_altair()
     charts = {"time": time_plot(result, list(peers)), "growth": growth_plot(result), "memory": memory_plot(result)}
     return save({f"matching_{name}": chart for name, chart in charts.items()}, folder)
 
 
 def time_plot(result: BenchResult, peers: list[Peer]) -> Any:
-    """µs per event at the largest size of every workload, ours and the peers'."""
+    """µs per event at the largest size of every workload, of Harken's matchers and of peers."""
     largest, points = _largest(result), []
     for figure in result.named("match"):
         key = figure.key
@@ -67,10 +67,10 @@ def memory_plot(result: BenchResult) -> Any:
 
 def _largest(result: BenchResult) -> dict[str, int]:
     """The largest size of every workload."""
-    found: dict[str, int] = {}
+    largest: dict[str, int] = {}
     for key in (figure.key for figure in result.named("match")):
-        found[str(key.workload)] = max(key.size or 0, found.get(str(key.workload), 0))
-    return found
+        largest[str(key.workload)] = max(key.size or 0, largest.get(str(key.workload), 0))
+    return largest
 
 
 def _title(largest: dict[str, int], workload: str | None) -> str:

@@ -1,4 +1,4 @@
-"""The whole benchmark: workload by workload, then what does not depend on one."""
+"""The whole benchmark: each workload, then the figures that depend on none."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ Tell = Callable[[str], None]
 
 _EVENTS = 8_192
 _EVENTS_OF = {"w4": 256}
-"""An event of w4 matches so many subscriptions that few events suffice."""
+"""Workloads with fewer events: an event of w4 has thousands of matches."""
 _EVENTS_ONE_BY_ONE, _IDS_ONE_BY_ONE = 256, 1 << 23
 """Most events and ids through an engine: each id becomes a Python string, so where many match, events are fewer."""
 _MATCHES_FOR_THREADS, _MOST_EVENTS_FOR_THREADS = 1 << 26, 1 << 18
-"""Matches and events that threads share, at most. Two such answers fit into the memory that a matcher keeps for
-answers, with room to spare.
+"""Most matches and events when threads are measured. Two such answers fit into the memory that a matcher keeps for
+answers.
 """
 
 
@@ -54,16 +54,16 @@ class BenchSettings:
     rounds: int = 7
     seed: int = 0
     builds: int = 3
-    """How often an index is built by the clock."""
+    """How often building an index is timed."""
     engine_size: int = 100_000
     """The most subscriptions for matchers whose index is not saved."""
     engine_rounds: int = 3
     window: float = 1.0
     """Seconds of matching at rest, and with updates, in every round."""
     steps: int = 100_000_000
-    """Of the loop that tells what a second thread can gain."""
+    """Steps of the loop that shows how much a second thread can gain."""
     all_peaks: bool = True
-    """Whether the peak of memory is measured at every size, or at the largest only."""
+    """Whether peak memory is measured at every size, not only at the largest."""
 
     def quick(self) -> BenchSettings:
         """Small sizes and few rounds: about a minute."""
@@ -104,9 +104,9 @@ def run(
     tell: Tell = lambda text: None,
     keep: Callable[[BenchResult], None] = lambda result: None,
 ) -> BenchResult:
-    """Measure everything. Failures and wrong answers are fatal; what is unavailable is noted.
+    """Measure everything. Failures and wrong answers are fatal; unavailable figures are noted as not measured.
 
-    `keep` gets what is measured so far, after each workload.
+    `keep` is called with the result so far after each workload.
     """
     chosen = {name: CONTESTANTS[name] for name in settings.matchers}
     result = BenchResult(_plain(settings.to_dict()), environment("numba"))
@@ -131,12 +131,12 @@ def _measure_workload(
     for trial in trials:
         if trial.workload.parts:
             tell(f"{name}: kind by kind, {trial.size:,} subscriptions")
-            able = {matcher: contestants[matcher] for matcher in trial.matchers}
-            measure_mixture(result, trial, sample, able, settings.rounds)
+            capable = {matcher: contestants[matcher] for matcher in trial.matchers}
+            measure_mixture(result, trial, sample, capable, settings.rounds)
         tell(f"{name}: one event at a time, {trial.size:,} subscriptions")
         measure_latency(result, trial, settings.engine_rounds, _EVENTS_ONE_BY_ONE)
         if settings.all_peaks or trial is trials[-1]:
-            tell(f"{name}: the peak of memory, {trial.size:,} subscriptions")
+            tell(f"{name}: peak memory, {trial.size:,} subscriptions")
             measure_peaks(result, trial, _EVENTS_ONE_BY_ONE)
         if trial.matchers:
             _measure_engines(result, settings, trial, sample.events, tell)
@@ -182,15 +182,15 @@ def _measure_threads(
     events = generate(name, 0, count if settings.events is None else settings.events, settings.seed).events
     for matcher, engine in engines.items():
         key = Key("batch", name, trial.size, matcher)
-        gained = [key._replace(name=figure) for figure in ("thread_gain", "thread_share")]
-        with result.unless_unavailable(key, *gained):
+        gains = [key._replace(name=figure) for figure in ("thread_gain", "thread_share")]
+        with result.unless_unavailable(key, *gains):
             measure_threads(result, key, engine, events, settings.rounds, settings.steps)
 
 
 def _measure_the_rest(result: BenchResult, settings: BenchSettings, tell: Tell) -> None:
     tell("dicts and JSON to codes")
     measure_encoding(result, settings.engine_size, settings.seed, settings.rounds)
-    tell("what a second thread can gain")
+    tell("the gain of a second thread")
     result.add(Key("alu_gain"), alu_gain(settings.engine_rounds, settings.steps))
     tell("the first match of fresh processes")
     name = settings.workloads[0]
@@ -198,7 +198,7 @@ def _measure_the_rest(result: BenchResult, settings: BenchSettings, tell: Tell) 
 
 
 def _plain(value: Any) -> Any:
-    """Tuples as lists, as they come back from JSON."""
+    """Turn tuples into lists, as JSON has them."""
     if isinstance(value, dict):
         return {name: _plain(each) for name, each in value.items()}
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value

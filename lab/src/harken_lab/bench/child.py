@@ -21,19 +21,19 @@ _PACKED = "packed.pickle"
 
 
 def pack(folder: Path, size: int, predicates: list[Any], events: Any) -> None:
-    """Write what a child needs, normalised arrays and events: drawing them there would use memory."""
+    """Write what a child needs, normalised arrays and events: drawing them in the child would use memory."""
     with (folder / _PACKED).open("wb") as stream:
         pickle.dump((size, predicates, events), stream, protocol=pickle.HIGHEST_PROTOCOL)
 
 
 def in_child(task: str, matcher: str, folder: Path) -> dict[str, float]:
-    """What a child measured. If it fails, so do we."""
+    """Run a task in a child process and return its figures. Raises RuntimeError if it fails."""
     command = [sys.executable, "-m", "harken_lab.bench.child", task, matcher, str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return figures
 
 
 def peak(matcher: str, folder: Path) -> dict[str, float]:
@@ -43,15 +43,15 @@ def peak(matcher: str, folder: Path) -> dict[str, float]:
     flat, events = _unpacked(folder)
     before = peak_mib()
     filled = CONTESTANTS[matcher].fill_rows(flat)
-    del flat  # an index that serves would not keep it
+    del flat  # an index in use does not keep its rows
     filled.take(events).find()
     return {"start": before, "peak": peak_mib()}
 
 
 def first_match(matcher: str, folder: Path) -> dict[str, float]:
-    """Seconds from `import harken` to the first answer, without reading the arrays and building.
+    """Seconds from `import harken` to the first answer, without reading the arrays and building the index.
 
-    It includes importing libraries and loading kernels that only a match needs.
+    Imports and kernels that only a match needs are included.
     """
     started = perf_counter()
     from harken_lab.bench.trials import CONTESTANTS
@@ -66,13 +66,13 @@ def first_match(matcher: str, folder: Path) -> dict[str, float]:
 
 
 def first_match_of_engine(matcher: str, folder: Path) -> dict[str, float]:
-    """Seconds from `import harken` to the first answer of an engine with one subscription, everything included."""
+    """Seconds from `import harken` to the first answer of an engine with one subscription, all included."""
     started = perf_counter()
     engine = Engine(algorithm=matcher)
     engine.subscribe("cheap toys", "category = 'Toy' AND price < 5")
-    found = engine.match({"category": "Toy", "price": 3.5}).ids
+    ids = engine.match({"category": "Toy", "price": 3.5}).ids
     seconds = perf_counter() - started
-    assert found == ["cheap toys"], found
+    assert ids == ["cheap toys"], ids
     return {"seconds": seconds}
 
 
@@ -93,7 +93,7 @@ TASKS = {"peak": peak, "first_match": first_match, "first_match_of_engine": firs
 
 
 def _unpacked(folder: Path) -> Any:
-    """The rows and the events."""
+    """The rows and the events that `pack` wrote."""
     import numpy as np
 
     from harken.codes.flat import Flat

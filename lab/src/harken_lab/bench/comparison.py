@@ -1,4 +1,4 @@
-"""Two results side by side: what changed by more than the spread of either."""
+"""Compares two results: which figures changed by more than the spread of either."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _NOISE = 0.02
 
 @dataclass(frozen=True, slots=True)
 class FigureChange:
-    """A figure then and now."""
+    """A figure of the old result and of the new one."""
 
     old: Figure
     new: Figure
 
     @property
     def ratio(self) -> float:
-        """New divided by old; NaN where the old was 0."""
+        """New divided by old; NaN if the old is 0."""
         return self.new.median / self.old.median if self.old.median else float("nan")
 
     @property
     def verdict(self) -> str:
-        """Empty where the rounds of both overlap; else `better`, `worse` or `different`."""
+        """`better`, `worse` or `different`; empty if the rounds of both overlap."""
         if self.new.least > self.old.most * (1 + _NOISE):
             return {"less": "worse", "more": "better", "same": "different"}[self.new.meaning.better]
         if self.new.most < self.old.least * (1 - _NOISE):
@@ -45,13 +45,13 @@ class FigureChange:
 
 @dataclass(frozen=True, slots=True)
 class BenchComparison:
-    """All figures that both results have, those only one has, and how settings and environment differ."""
+    """The figures of both results, those of only one, and how settings and environment differ."""
 
     changes: list[FigureChange]
     only_old: list[str]
     only_new: list[str]
     differences: list[str]
-    """Where there are some, more than the code has changed."""
+    """Settings and environment that differ: if there are any, more than the code has changed."""
 
 
 def compare(old: BenchResult, new: BenchResult) -> BenchComparison:

@@ -1,4 +1,4 @@
-"""From Python dicts, JSON and Arrow to codes: events of ten attributes, in batches."""
+"""The time from dicts, JSON lines and Arrow to codes, for batches of events with ten attributes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BATCH = 4_096
 
 
 def measure_encoding(result: BenchResult, size: int, seed: int, rounds: int, batch: int = BATCH) -> None:
-    """Time a batch from three forms: integers alone, and strings and numbers of which some are missing."""
+    """Time a batch from three forms, for two sets of events: integers; strings and numbers, some of them missing."""
     for name, (predicates, events) in {
         "w4": _of("w4", size, batch, seed),
         "le-subscribe and stock": _both(size, batch, seed),
@@ -35,7 +35,7 @@ def measure_encoding(result: BenchResult, size: int, seed: int, rounds: int, bat
         expected = forms["Arrow"]().codes
         for form, run in forms.items():
             if not np.array_equal(run().codes, expected):
-                raise WrongAnswerError(f"the events of {name} have other codes from {form} than from Arrow")
+                raise WrongAnswerError(f"{name}: the codes from {form} differ from those from Arrow")
         for form, timing in interleaved(forms, rounds).items():
             result.add(Key("to_codes", name, part=form), timing.microseconds(batch))
 
@@ -65,7 +65,7 @@ def _forms(events: pa.Table, matcher: Any) -> dict[str, Callable[[], Any]]:
 
 def _read(lines: bytes, count: int) -> EventBatch:
     decoded = list(read_events(io.BytesIO(lines), format="jsonl", batch_size=count))
-    refused: list[Any] = list(chain.from_iterable(each.refused for each in decoded))
-    if len(decoded) != 1 or refused:
-        raise RuntimeError(f"{count:,} lines became {len(decoded)} batches, {len(refused)} lines were refused")
+    rejected: list[Any] = list(chain.from_iterable(each.refused for each in decoded))
+    if len(decoded) != 1 or rejected:
+        raise RuntimeError(f"{count:,} lines became {len(decoded)} batches, {len(rejected)} lines were rejected")
     return decoded[0].batch

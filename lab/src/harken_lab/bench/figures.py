@@ -1,4 +1,4 @@
-"""What a benchmark found: figures with their spread, and what could not be measured, with the reason."""
+"""The result of a benchmark: figures with their spread, and those that could not be measured, with the reason."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from harken.errors import SourceError
 from harken_lab.harness.result_files import Unavailable, read_as, to_json
 
 FORMAT = 1
-"""The version of the JSON. docs/benchmarks.md describes it."""
+"""The version of the JSON that docs/benchmarks.md describes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a figure says."""
+    """The unit of a figure, what it measures, and in which direction it is better."""
 
     unit: str
     text: str
     better: str = "less"
-    """`less`, `more`, or `same` where a difference means that something else was measured."""
+    """`less`, `more`, or `same` if a difference means that something else was measured."""
 
 
 MEANINGS: dict[str, Meaning] = {
-    "match": Meaning("µs/event", "codes in, ids of every match in a buffer that is used again"),
-    "match_first": Meaning("µs/event", "the same, the first time in a turn: other matchers have been in the caches"),
+    "match": Meaning("µs/event", "codes in, ids of every match in a reused buffer"),
+    "match_first": Meaning("µs/event", "the same for the first run of a turn, with other matchers' data in the caches"),
     "speedup": Meaning("times", "how many times quicker than counting_lists, round by round", "more"),
     "copy": Meaning("µs/event", "copying the ids of the result into another buffer"),
     "copy_speedup": Meaning("times", "how many times quicker than counting_lists copying alone is", "same"),
-    "write": Meaning("µs/event", "writing as many ids past the cache, over and over the same ones"),
+    "write": Meaning("µs/event", "writing as many ids past the cache, always the same ones"),
     "write_speedup": Meaning("times", "how many times quicker than counting_lists writing alone is: the limit", "same"),
     "to_copy": Meaning("times", "match as a multiple of copy, round by round"),
     "growth": Meaning("times", "match as a multiple of match at the size that `part` names, round by round"),
     "matches": Meaning("per event", "subscriptions that match", "same"),
-    "candidates": Meaning("per event", "slots that were looked at"),
+    "candidates": Meaning("per event", "slots that the index examined"),
     "encode": Meaning("µs/event", "from an Arrow table to codes"),
     "arrow_ints": Meaning("µs/event", "from the buffer to a fresh Arrow list<int32>"),
     "arrow_strings": Meaning("µs/event", "from the buffer to a fresh Arrow list<string> of external ids"),
@@ -45,12 +45,12 @@ MEANINGS: dict[str, Meaning] = {
     "dictionary_bytes": Meaning("B/sub", "the dictionaries of constants"),
     "bytes": Meaning("B/sub", "index and dictionaries together"),
     "peak_rss": Meaning("MiB", "peak of resident memory of a process that builds and matches"),
-    "start_rss": Meaning("MiB", "what of that was there before building: Python, libraries, the arrays to build from"),
+    "start_rss": Meaning("MiB", "the part of `peak_rss` before building: Python, libraries, the arrays to build from"),
     "build": Meaning("s", "from normalised arrays (ColumnPredicates) to an index that is ready"),
     "load": Meaning("ms", "opening a saved index"),
-    "insert": Meaning("µs", "adding a normalised subscription, with what the next match has to do for it"),
-    "insert_cpu": Meaning("µs", "the same in processor time, so that work in the background counts"),
-    "delete": Meaning("µs", "removing a subscription, with what the next match has to do for it"),
+    "insert": Meaning("µs", "adding a normalised subscription, with the work that it adds to the next match"),
+    "insert_cpu": Meaning("µs", "the same in processor time, so that background work counts"),
+    "delete": Meaning("µs", "removing a subscription, with the work that it adds to the next match"),
     "delete_cpu": Meaning("µs", "the same in processor time"),
     "under_updates": Meaning("times", "matching while 1,000 updates a second go on, as a multiple of matching at rest"),
     "latency_p50": Meaning("µs", "one event at a time: median"),
@@ -59,17 +59,17 @@ MEANINGS: dict[str, Meaning] = {
     "to_alone": Meaning("times", "events of one kind in the mixed index, as a multiple of its quarter alone"),
     "alone": Meaning("µs/event", "events of one kind against their quarter alone"),
     "in_mixture": Meaning("µs/event", "events of one kind against the mixed index"),
-    "to_codes": Meaning("µs/event", "from what `part` names to codes, events of 10 attributes in batches"),
-    "batch": Meaning("µs/event", "match_batch of an Arrow table, while the last answer is still looked at"),
-    "thread_gain": Meaning("times", "what match_batch gains from a second thread", "more"),
-    "alu_gain": Meaning("times", "what a loop without memory gains from a second thread", "more"),
+    "to_codes": Meaning("µs/event", "from the form that `part` names to codes, events of 10 attributes in batches"),
+    "batch": Meaning("µs/event", "match_batch of an Arrow table, while the previous answer is still in use"),
+    "thread_gain": Meaning("times", "how many times quicker match_batch is with a second thread", "more"),
+    "alu_gain": Meaning("times", "how many times quicker a loop in registers is with a second thread", "more"),
     "thread_share": Meaning("of alu_gain", "thread_gain as a share of alu_gain", "more"),
     "thread_share_quickest": Meaning("of alu_gain", "the same by the quickest turn of each", "more"),
 }
 
 
 class Key(NamedTuple):
-    """Which figure it is. What does not apply is None."""
+    """Identifies a figure. Fields that do not apply are None."""
 
     name: str
     workload: str | None = None
@@ -84,7 +84,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number, with one value per round."""
+    """A measured figure, with one value per round."""
 
     key: Key
     values: tuple[float, ...]
@@ -113,7 +113,7 @@ class Figure:
 
     @property
     def quartiles(self) -> tuple[float, float]:
-        """The lower and the upper."""
+        """The lower and the upper quartile."""
         if len(self.values) == 1:
             return self.values[0], self.values[0]
         lower, _, upper = quantiles(self.values, n=4, method="inclusive")
@@ -143,7 +143,7 @@ class NotMeasured:
 
 @dataclass(slots=True)
 class BenchResult:
-    """Everything that a run found, with its settings and environment."""
+    """The figures of a run, with its settings and environment."""
 
     settings: dict[str, Any]
     environment: dict[str, Any]
@@ -152,12 +152,12 @@ class BenchResult:
 
     def add(self, key: Key, values: Sequence[float] | float) -> None:
         """Add a figure, measured once or several times."""
-        found = tuple(values) if isinstance(values, Sequence) else (values,)
-        self.figures.append(Figure(key, tuple(map(_rounded, found))))
+        rounds = tuple(values) if isinstance(values, Sequence) else (values,)
+        self.figures.append(Figure(key, tuple(map(_rounded, rounds))))
 
     @contextmanager
     def unless_unavailable(self, *keys: Key) -> Iterator[None]:
-        """Note under these keys what turns out to be unavailable inside; every other error is fatal."""
+        """Catch Unavailable and note the figures of these keys as not measured; every other error is fatal."""
         try:
             yield
         except Unavailable as reason:
@@ -166,9 +166,9 @@ class BenchResult:
     def find(self, key: Key) -> Figure | None:
         return next((figure for figure in self.figures if figure.key == key), None)
 
-    def why_not(self, key: Key) -> str:
-        """Why there is no such figure."""
-        return next((each.reason for each in self.not_measured if each.key == key), "it was not asked for")
+    def missing_reason(self, key: Key) -> str:
+        """Why the result has no figure of this key."""
+        return next((each.reason for each in self.not_measured if each.key == key), "this run did not include it")
 
     def named(self, name: str) -> list[Figure]:
         return [figure for figure in self.figures if figure.key.name == name]
@@ -176,7 +176,7 @@ class BenchResult:
     def to_dict(self) -> dict[str, Any]:
         return {
             "format": FORMAT,
-            "what": "matching events against subscriptions; docs/benchmarks.md tells what is timed and how",
+            "what": "matching events against subscriptions; docs/benchmarks.md says what is timed and how",
             "settings": self.settings,
             "environment": self.environment,
             "figures": [figure.to_dict() for figure in self.figures],
@@ -188,7 +188,7 @@ class BenchResult:
 
 
 def read_result(path: str | Path) -> BenchResult:
-    """A result that was saved. Raises SourceError if it is none."""
+    """Read a saved result. Raises SourceError if the file is none."""
 
     def result(data: Any) -> BenchResult:
         if data["format"] != FORMAT:
@@ -212,5 +212,5 @@ def _key(data: dict[str, Any]) -> Key:
 
 
 def _rounded(value: float) -> float:
-    """Six digits: more than any clock resolves."""
+    """Round to six digits: more than any clock resolves."""
     return float(f"{value:.6g}")

@@ -1,4 +1,4 @@
-"""The grid, measured: every cell beside a loop of closures and `scan`, in turn, in processor time."""
+"""Measures the grid: in every cell Harken, a loop of closures and `scan` take turns, in processor time."""
 
 from __future__ import annotations
 
@@ -45,14 +45,15 @@ Ids = list[list[str]]
 
 _MOST_EVENTS = 10_000
 _MOST_VALUES = 10_000_000
-"""Of all events in a table: where there are thousands of attributes, there are fewer events."""
+"""Most values in a table of events: with thousands of attributes there are fewer events."""
 _MOST_CHECKED = 32
-"""Events whose answers are verified, at most."""
+"""Most events whose answers are verified."""
 _LONGEST_CHECK = 0.5
-_GONE = 100
-"""One subscription in so many leaves."""
+"""Most seconds for computing the expected answers."""
+_DELETED_ONE_IN = 100
+"""For the state `deleted`, one subscription in this many is removed."""
 _AT_ONCE = 16
-"""Events one at a time that are timed together, so that the clock takes no part in it."""
+"""Calls with one event that are timed together, so that reading the clock does not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +62,21 @@ class GridSettings:
 
     shapes: tuple[str, ...] = tuple(SHAPES)
     sizes: tuple[int, ...] = ()
-    """None: those of each shape."""
+    """Empty: the sizes of each shape."""
     rounds: int = 5
     seed: int = 0
     turn: float = 0.06
     """Seconds that a contestant's turn should last."""
     longest_call: float = 0.3
-    """Seconds of one call, at most: of many events it gets fewer then."""
+    """Most seconds of one call: a call with many events gets fewer if it would take longer."""
     closures: int = 20_000
-    """Closures, at most. With more subscriptions the loop has an even part of them, and its time is scaled."""
+    """Most closures. With more subscriptions the loop has an even sample of them, and its time is scaled."""
     scanned: int = 100_000
-    """Subscriptions of `scan`, at most."""
+    """Most subscriptions for `scan`."""
     is_quick: bool = False
 
     def quick(self) -> GridSettings:
-        """A tenth of the cells or so, with fewer rounds: about three minutes."""
+        """About a tenth of the cells, with fewer rounds: about three minutes."""
         return replace(self, rounds=3, turn=0.03, is_quick=True)
 
     def cells(self) -> Iterator[Cell]:
@@ -83,8 +84,8 @@ class GridSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pool:
-    """The events of a shape, in all forms in which they come."""
+class _EventPool:
+    """The events of a shape, in all forms that engines accept."""
 
     table: pa.Table
     dicts: list[dict[str, Any]]
@@ -95,20 +96,25 @@ class _Pool:
 
 
 @dataclass(slots=True)
-class _Contest:
-    """A contestant in a cell: what runs some events from one on, so many at a time."""
+class _Contestant:
+    """A contestant in a cell, and its times."""
 
     run: Callable[[int, int], object]
+    """Matches events: from which place on, and how many."""
     events: int
-    """How many there are to choose from."""
+    """The number of events in the pool."""
     step: int
+    """Events a run."""
     repeats: int = 1
+    """Runs a turn."""
     at: int = 0
+    """The place of the next event."""
     scale: float = 1.0
-    found: list[float] = field(default_factory=list)
+    microseconds: list[float] = field(default_factory=list)
+    """µs an event, of each turn."""
 
     def warm_up(self, turn: float, longest: float) -> None:
-        """Take as many events a call as it may last, and as many calls as a turn may."""
+        """Choose events a run and runs a turn: a run lasts at most `longest` seconds, a turn about `turn`."""
         most, self.step = min(self.step, self.events), 1
         self._seconds()
         while self.step < most and self._seconds() < longest / 4:
@@ -117,7 +123,7 @@ class _Contest:
 
     def turn(self) -> None:
         seconds = sum(self._seconds() for _ in range(self.repeats))
-        self.found.append(seconds / self.repeats / self.step * 1e6 * self.scale)
+        self.microseconds.append(seconds / self.repeats / self.step * 1e6 * self.scale)
 
     def _seconds(self) -> float:
         if self.at + self.step > self.events:
@@ -129,42 +135,42 @@ class _Contest:
         return took
 
 
-class _Round:
+class _Prepared:
     """The engines and the loop of one shape and size, in one state."""
 
-    def __init__(self, settings: GridSettings, pool: _Pool, workload: Workload) -> None:
+    def __init__(self, settings: GridSettings, pool: _EventPool, workload: Workload) -> None:
         self.settings = settings
         self.pool = pool
         self.size = workload.subscriptions
         self.engine = _filled(Engine(), workload)
         self.scan: Engine | None = None
         if self.size <= settings.scanned:
-            with suppress(Unavailable, HarkenError):  # it takes no part then
+            with suppress(Unavailable, HarkenError):  # the cell is then measured without `scan`
                 self.scan = _filled(Engine(algorithm="scan"), workload)
         texts = workload.texts().to_pylist()
         every = range(0, self.size, ceil(self.size / settings.closures))
         self.loop = ClosureLoop(((f"s{number}", texts[number]) for number in every), arrays_of(pool.table))
-        self.known = None if len(every) == self.size else {f"s{number}" for number in every}
+        self.sampled_ids = None if len(every) == self.size else {f"s{number}" for number in every}
         self.scale = self.size / len(every)
         self._set_expected()
 
     def reload(self) -> None:
-        """Take the engine as it comes from a folder. What was subscribed to stays with the caller."""
+        """Replace the engine by one that is loaded from its saved copy. The caller keeps the original."""
         with tempfile.TemporaryDirectory() as folder:
             self.engine.save(Path(folder, "engine"))
             self.engine = Engine.load(Path(folder, "engine"))
             self.engine.match_batch(self.pool.dicts[:1])
 
     def delete(self) -> None:
-        gone = [f"s{number}" for number in range(0, self.size, _GONE)]
+        removed = [f"s{number}" for number in range(0, self.size, _DELETED_ONE_IN)]
         for engine in filter(None, (self.engine, self.scan)):
-            for id in gone:
+            for id in removed:
                 engine.unsubscribe(id)
-        self.loop.without(gone)
+        self.loop.remove(removed)
         self._set_expected()
 
     def _set_expected(self) -> None:
-        """What the loop answers to the first events: to as many as it manages in a while."""
+        """Compute the loop's answers for the first events, for as many as `_LONGEST_CHECK` allows."""
         self.expected: Ids = []
         started = process_time()
         for event in self.pool.dicts[:_MOST_CHECKED]:
@@ -177,27 +183,27 @@ class _Round:
         call = _call(self.engine, pool, cell)
         self._verify("the engine", cell, self.engine)
         step = _AT_ONCE if cell.call == 1 else cell.call
-        contests = {
-            "harken": _Contest(call, len(pool), step),
-            "closures": _Contest(_loop_call(self.loop, pool, cell), len(pool), _MOST_EVENTS, scale=self.scale),
+        contestants = {
+            "harken": _Contestant(call, len(pool), step),
+            "closures": _Contestant(_loop_call(self.loop, pool, cell), len(pool), _MOST_EVENTS, scale=self.scale),
         }
         if self.scan is not None:
             self._verify("scan", cell, self.scan)
-            contests["scan"] = _Contest(_call(self.scan, pool, cell), len(pool), step)
+            contestants["scan"] = _Contestant(_call(self.scan, pool, cell), len(pool), step)
         wait_for_merges()
-        for name, each in contests.items():
+        for name, each in contestants.items():
             longest = settings.longest_call if name == "harken" and cell.call > 1 else settings.turn
             each.warm_up(settings.turn, longest)
         wait_for_merges()
         gc.collect()
-        gc.freeze()  # what is not of this cell is not looked through while it is timed
+        gc.freeze()  # the collector then skips objects made before this cell is timed
         for _ in range(settings.rounds):
-            for each in contests.values():
+            for each in contestants.values():
                 each.turn()
         gc.unfreeze()
-        spreads = {name: Spread.of(each.found) for name, each in contests.items()}
-        used = contests["harken"].step if cell.call > 1 else 1
-        inside, matches = self._inside(cell, contests["harken"].step)
+        spreads = {name: Spread.of(each.microseconds) for name, each in contestants.items()}
+        used = contestants["harken"].step if cell.call > 1 else 1
+        inside, matches = self._inside(cell, contestants["harken"].step)
         return MeasuredCell(
             cell,
             used,
@@ -212,19 +218,19 @@ class _Round:
 
     def _inside(self, cell: Cell, step: int) -> tuple[float, float]:
         """µs an event of encoding and matching alone, and the matches of an event."""
-        given = self.pool.dicts[:step] if cell.given != ARROW else self.pool.table.slice(0, step)
+        events = self.pool.dicts[:step] if cell.given != ARROW else self.pool.table.slice(0, step)
         if cell.call == 1:
-            alone = [self.engine.match(event) for event in self.pool.dicts[:step]]
-            matches = sum(len(each.ids) for each in alone) / step
-            return median(each.seconds["match"] for each in alone) * 1e6, matches
-        found = [self.engine.match_batch(given) for _ in range(3)]
-        return median(each.seconds["match"] for each in found) / step * 1e6, len(found[0].numbers) / step
+            results = [self.engine.match(event) for event in self.pool.dicts[:step]]
+            matches = sum(len(each.ids) for each in results) / step
+            return median(each.seconds["match"] for each in results) * 1e6, matches
+        batches = [self.engine.match_batch(events) for _ in range(3)]
+        return median(each.seconds["match"] for each in batches) / step * 1e6, len(batches[0].numbers) / step
 
     def _verify(self, name: str, cell: Cell, engine: Engine) -> None:
-        """Raise WrongAnswerError unless an engine, called as the cell says, answers as the loop does."""
-        found = _call(engine, self.pool, cell._replace(wanted=IDS))(0, len(self.expected))
-        for event, (ids, expected) in enumerate(zip(found, self.expected, strict=True)):
-            shared = ids if self.known is None else [id for id in ids if id in self.known]
+        """Raise WrongAnswerError unless an engine, called as the cell says, gives the loop's answers."""
+        answers = _call(engine, self.pool, cell._replace(wanted=IDS))(0, len(self.expected))
+        for event, (ids, expected) in enumerate(zip(answers, self.expected, strict=True)):
+            shared = ids if self.sampled_ids is None else [id for id in ids if id in self.sampled_ids]
             if sorted(shared) != expected:
                 raise WrongAnswerError(
                     f"{cell}, event {event}: {name} finds {len(shared):,} subscriptions, the loop {len(expected):,}, "
@@ -235,14 +241,14 @@ class _Round:
 def run_grid(
     settings: GridSettings, tell: Tell = lambda text: None, keep: Callable[[GridResult], None] = lambda result: None
 ) -> GridResult:
-    """Measure all cells. Wrong answers are fatal; what cannot be subscribed to is noted as not measured.
+    """Measure all cells. Wrong answers are fatal; cells whose subscriptions are rejected are noted as not measured.
 
-    `keep` gets what is measured so far, after each shape.
+    `keep` is called with the result so far after each shape.
     """
     result = GridResult(_plain(asdict(settings)), environment("numba"))
     for shape, of_shape in groupby(settings.cells(), lambda cell: cell.shape):
         tell(f"{shape}: drawing events")
-        pool = _pool(shape, settings.seed)
+        pool = _event_pool(shape, settings.seed)
         for size, of_size in groupby(of_shape, lambda cell: cell.size):
             _measure_size(result, settings, pool, shape, size, list(of_size), tell)
         keep(result)
@@ -250,31 +256,31 @@ def run_grid(
 
 
 def _measure_size(
-    result: GridResult, settings: GridSettings, pool: _Pool, shape: str, size: int, wanted: list[Cell], tell: Tell
+    result: GridResult, settings: GridSettings, pool: _EventPool, shape: str, size: int, chosen: list[Cell], tell: Tell
 ) -> None:
     tell(f"{shape}: {size:,} subscriptions")
     try:
-        prepared = _Round(settings, pool, generate(shape, size, 0, settings.seed))
+        prepared = _Prepared(settings, pool, generate(shape, size, 0, settings.seed))
     except (Unavailable, HarkenError) as reason:
-        result.not_measured.append({"shape": shape, "size": size, "cells": len(wanted), "reason": str(reason)})
+        result.not_measured.append({"shape": shape, "size": size, "cells": len(chosen), "reason": str(reason)})
         tell(f"{shape}: {size:,} subscriptions cannot be measured: {reason}")
         return
     fresh = prepared.engine
-    for state, of_state in groupby(wanted, lambda cell: cell.state):
+    for state, of_state in groupby(chosen, lambda cell: cell.state):
         prepared.engine = fresh
         if state == RELOADED:
             prepared.reload()
         elif state == DELETED:
             prepared.delete()
         for cell in of_state:
-            found = prepared.measure(cell)
-            result.cells.append(found)
-            if not found.holds:
-                tell(f"{cell}: {found.harken.median:,.4g} µs, closures {found.closures.median:,.4g} µs")
+            measured = prepared.measure(cell)
+            result.cells.append(measured)
+            if not measured.meets_target:
+                tell(f"{cell}: {measured.harken.median:,.4g} µs, closures {measured.closures.median:,.4g} µs")
 
 
 def _filled(engine: Engine, workload: Workload) -> Engine:
-    """The engine with all subscriptions, from a table where there is one. Raises Unavailable if some are refused."""
+    """Fill an engine, from a table if the workload has one. Raises Unavailable if subscriptions are rejected."""
     if workload.has_table:
         source: Any = workload.table()
     else:
@@ -285,11 +291,11 @@ def _filled(engine: Engine, workload: Workload) -> Engine:
     return engine
 
 
-def _pool(shape: str, seed: int) -> _Pool:
+def _event_pool(shape: str, seed: int) -> _EventPool:
     columns = generate(shape, 0, 0, seed).events.num_columns
     table = generate(shape, 0, min(_MOST_EVENTS, _MOST_VALUES // columns), seed).events
     dicts = [_without_nulls(row) for batch in table.to_batches(256) for row in batch.to_pylist()]
-    return _Pool(table.combine_chunks(), dicts, [json.dumps(each).encode() for each in dicts])
+    return _EventPool(table.combine_chunks(), dicts, [json.dumps(each).encode() for each in dicts])
 
 
 def _without_nulls(value: Any) -> Any:
@@ -298,8 +304,8 @@ def _without_nulls(value: Any) -> Any:
     return [_without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
-def _call(engine: Engine, pool: _Pool, cell: Cell) -> Callable[[int, int], Any]:
-    """What a user writes to match some events from one on: a call, or a call for each of them."""
+def _call(engine: Engine, pool: _EventPool, cell: Cell) -> Callable[[int, int], Any]:
+    """A function that matches events as a user would: in one call, or one call for each."""
     table, dicts, lines = pool.table, pool.dicts, pool.lines
     if cell.call == 1:
         if cell.given == ARROW:
@@ -310,20 +316,20 @@ def _call(engine: Engine, pool: _Pool, cell: Cell) -> Callable[[int, int], Any]:
 
     def match(at: int, count: int) -> Any:
         if cell.given == DICTS:
-            found = engine.match_batch(dicts[at : at + count])
+            result = engine.match_batch(dicts[at : at + count])
         elif cell.given == ARROW:
-            found = engine.match_batch(table.slice(at, count))
+            result = engine.match_batch(table.slice(at, count))
         else:
             stream = io.BytesIO(b"\n".join(lines[at : at + count]))
             (decoded,) = read_events(stream, "jsonl", batch_size=count + 1, names=engine.attributes())
-            found = engine.match_decoded(decoded)
-        return found.ids if cell.wanted == IDS else found.numbers
+            result = engine.match_batch(decoded)
+        return result.ids if cell.wanted == IDS else result.numbers
 
     return match
 
 
-def _loop_call(loop: ClosureLoop, pool: _Pool, cell: Cell) -> Callable[[int, int], Ids]:
-    """The loop over events as they come."""
+def _loop_call(loop: ClosureLoop, pool: _EventPool, cell: Cell) -> Callable[[int, int], Ids]:
+    """A function that matches events in the cell's form by the loop, decoding included."""
     table, dicts, lines, match = pool.table, pool.dicts, pool.lines, loop.match
     if cell.given == ARROW:
         return lambda at, count: [match(event) for event in table.slice(at, count).to_pylist()]
@@ -333,9 +339,9 @@ def _loop_call(loop: ClosureLoop, pool: _Pool, cell: Cell) -> Callable[[int, int
 
 
 def expected_cost(stats: Any) -> float | None:
-    """µs an event that all plans in an engine's statistics expect together; None if none tells."""
-    found = list(_named("expected_ns", stats))
-    return sum(found) / 1e3 if found else None
+    """µs an event that all plans in an engine's statistics expect together; None if none has an estimate."""
+    estimates = list(_named("expected_ns", stats))
+    return sum(estimates) / 1e3 if estimates else None
 
 
 def _named(name: str, data: Any) -> Iterator[float]:
@@ -351,7 +357,7 @@ def _named(name: str, data: Any) -> Iterator[float]:
 
 
 def _plain(value: Any) -> Any:
-    """Tuples as lists, as they come back from JSON."""
+    """Turn tuples into lists, as JSON has them."""
     if isinstance(value, dict):
         return {name: _plain(each) for name, each in value.items()}
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value

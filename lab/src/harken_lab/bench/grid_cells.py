@@ -1,4 +1,4 @@
-"""The grid: which cells are measured, and what each of them has to hold against a loop of closures."""
+"""The grid: which cells are measured, and the target of each, relative to a loop of closures."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 FRESH, RELOADED, DELETED = "fresh", "reloaded", "deleted"
 STATES = (FRESH, RELOADED, DELETED)
-"""Freshly subscribed; saved and loaded again; after one subscription in a hundred left."""
+"""Freshly subscribed; saved and loaded; after one subscription in a hundred was deleted."""
 DICTS, JSON, ARROW = "dicts", "JSON", "Arrow"
 IDS, NUMBERS = "ids", "numbers"
 
 SIZES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 FEWER = SIZES[:-1]
-"""For what is loaded from texts alone, for the time that it takes."""
+"""For workloads that have only texts, which take long to load."""
 SHAPES: dict[str, tuple[int, ...]] = {
     "w4": SIZES,
     "le-subscribe": SIZES,
@@ -24,22 +24,22 @@ SHAPES: dict[str, tuple[int, ...]] = {
     "attributes-many": SIZES,
     "disjunctive": FEWER,
     "text": FEWER,
-    "detections": tuple(sorted({*FEWER, 3_500})),  # as many as the rules that it is shaped after
+    "detections": tuple(sorted({*FEWER, 3_500})),  # the number of rules in the rule set that it imitates
 }
-"""The workloads, with how many subscriptions they are measured."""
+"""The numbers of subscriptions that each workload is measured with."""
 
 QUICK_SIZES = (10, 1_000, 10_000)
 
 
 class Way(NamedTuple):
-    """How an engine is called: so many events a call, as what they come, what is asked for, and in which states."""
+    """How an engine is called: events a call, the form of the events, what is returned, and in which states."""
 
     call: int
     given: str
     wanted: str
     states: tuple[str, ...] = (FRESH,)
     is_quick: bool = True
-    """Whether it is part of the quick grid, in its first state."""
+    """Whether the quick grid measures this way, in its first state."""
 
 
 WAYS = (
@@ -56,7 +56,7 @@ WAYS = (
 
 
 class Cell(NamedTuple):
-    """One point of the grid."""
+    """One point of the grid. `given` is the form of the events, `wanted` what the call returns."""
 
     shape: str
     size: int
@@ -67,27 +67,27 @@ class Cell(NamedTuple):
 
     @property
     def way(self) -> str:
-        """All but the shape and the size, in a few words."""
+        """The call in a few words, without the shape and the size."""
         return f"{self.call:,} {self.given} → {self.wanted}, {self.state}"
 
     def __str__(self) -> str:
         return f"{self.shape} {self.size:,}: {self.way}"
 
-    def floor(self) -> str:
-        """What has to hold, in words."""
+    def target(self) -> str:
+        """The most that Harken may take, in words."""
         if self.call == 1:
             return "no slower than closures" if self.size >= 1_000 else "at most 40 µs above closures"
         return "no slower than closures" if self.size >= 100 else "at most twice closures"
 
-    def holds(self, harken: float, closures: float) -> bool:
-        """Whether these µs an event hold the floor."""
+    def meets_target(self, harken: float, closures: float) -> bool:
+        """Whether these times, in µs an event, meet the target."""
         if self.call == 1:
             return harken <= closures if self.size >= 1_000 else harken <= closures + 40
         return harken <= closures * (1 if self.size >= 100 else 2)
 
 
 def cells(shapes: Sequence[str] = tuple(SHAPES), sizes: Sequence[int] = (), quick: bool = False) -> Iterator[Cell]:
-    """The committed selection, for these shapes and, unless they are the usual ones, sizes; in order of measuring."""
+    """The selected cells in order of measuring. `sizes` replaces the sizes of each shape."""
     for shape in shapes:
         for size in sizes or (QUICK_SIZES if quick else SHAPES[shape]):
             for state in STATES:

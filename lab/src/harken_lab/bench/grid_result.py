@@ -1,4 +1,4 @@
-"""What the grid found: a cell with the times of all contestants, and whether its floor holds."""
+"""The result of the grid: cells with the times of all contestants, and whether each meets its target."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MeasuredCell:
-    """A cell and what it takes."""
+    """A cell with the times of its contestants."""
 
     cell: Cell
     events: int
-    """Events a call: fewer than the cell says where they would take too long."""
+    """Events a call: fewer than the cell's if they would take too long."""
     matches: float
-    """Of an event, on average."""
+    """Matches of an event, on average."""
     harken: Spread
     closures: Spread
     closures_run: int
-    """How many closures there were. The time of fewer is scaled to all subscriptions."""
+    """How many closures ran. If these are fewer than the subscriptions, `closures` is scaled to all of them."""
     scan: Spread | None
-    """None where there is no such engine."""
+    """None if `scan` was not measured."""
     expected: float | None
-    """µs an event that the plan of the index expects, if it tells."""
+    """µs an event that the plan of the index expects, if it has an estimate."""
     inside: float
-    """µs an event of encoding and matching, without decoding and ids: what `expected` is held against."""
+    """µs an event of encoding and matching, without decoding and ids: comparable with `expected`."""
 
     @property
     def ratio(self) -> float:
@@ -58,8 +58,8 @@ class MeasuredCell:
         return None if self.scan is None else self.harken.median / self.scan.median
 
     @property
-    def holds(self) -> bool:
-        return self.cell.holds(self.harken.median, self.closures.median)
+    def meets_target(self) -> bool:
+        return self.cell.meets_target(self.harken.median, self.closures.median)
 
     def to_dict(self) -> dict[str, Any]:
         scan = None if self.scan is None else self.scan._asdict()
@@ -74,8 +74,8 @@ class MeasuredCell:
             "expected": None if self.expected is None else float(f"{self.expected:.4g}"),
             "inside": float(f"{self.inside:.4g}"),
             "ratio": float(f"{self.ratio:.4g}"),
-            "floor": self.cell.floor(),
-            "holds": self.holds,
+            "floor": self.cell.target(),
+            "holds": self.meets_target,
         }
 
     @classmethod
@@ -103,8 +103,9 @@ class GridResult:
     not_measured: list[dict[str, Any]] = field(default_factory=list)
 
     @property
-    def broken(self) -> list[MeasuredCell]:
-        return [each for each in self.cells if not each.holds]
+    def missed(self) -> list[MeasuredCell]:
+        """The cells that miss their target."""
+        return [each for each in self.cells if not each.meets_target]
 
     def to_json(self) -> str:
         return to_json(
@@ -121,12 +122,12 @@ class GridResult:
 
 
 def read_grid(path: str | Path) -> GridResult:
-    """A result that was saved. Raises SourceError if it is none."""
+    """Read a saved result. Raises SourceError if the file is none."""
 
     def result(data: Any) -> GridResult:
         if (data["format"], data["what"]) != (FORMAT, WHAT):
             raise ValueError(f"format {data['format']!r}")
-        found = [MeasuredCell.from_dict(each) for each in data["cells"]]
-        return GridResult(data["settings"], data["environment"], found, data["not_measured"])
+        cells = [MeasuredCell.from_dict(each) for each in data["cells"]]
+        return GridResult(data["settings"], data["environment"], cells, data["not_measured"])
 
     return read_as(path, result, _OTHERWISE, _HINT)

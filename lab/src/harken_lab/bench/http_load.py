@@ -1,4 +1,4 @@
-"""A load for an HTTP server on this machine: connections that ask again as soon as they are answered, or at a pace."""
+"""Load for an HTTP server on this machine: each connection sends its next request after an answer, or at a pace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _END_OF_HEAD = b"\r\n\r\n"
 
 @dataclass(slots=True)
 class Load:
-    """What came of a load."""
+    """The outcome of a load: latencies and failures."""
 
     seconds: float
     latencies: list[float] = field(default_factory=list)
@@ -27,7 +27,7 @@ class Load:
 
 
 def request_bytes(path: str, body: bytes, content_type: str, port: int) -> bytes:
-    """A POST as it goes over the wire."""
+    """The bytes of a POST request."""
     head = (
         f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: {content_type}\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
@@ -36,7 +36,7 @@ def request_bytes(path: str, body: bytes, content_type: str, port: int) -> bytes
 
 
 def run_load(port: int, requests: list[bytes], seconds: float, connections: int, pace: float | None = None) -> Load:
-    """Send these requests over and over for so long; with a pace, so many a second in all."""
+    """Send the requests over and over for `seconds`; at most `pace` requests a second over all connections."""
     return asyncio.run(_run(port, requests, seconds, connections, pace))
 
 
@@ -58,7 +58,7 @@ async def _run(port: int, requests: list[bytes], seconds: float, connections: in
 
 
 class _Connection(asyncio.Protocol):
-    """One request at a time, until the time is over."""
+    """Sends one request at a time until the load ends."""
 
     def __init__(self, source: Iterator[bytes], load: Load, ends: float, pace: float | None, connections: int) -> None:
         self._source = source

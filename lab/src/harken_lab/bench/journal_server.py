@@ -1,4 +1,4 @@
-"""The match server with one path more, for comparison: `POST /bench/journal` keeps a body and matches nothing.
+"""The match server with one more path, for comparison: `POST /bench/journal` stores a body and matches nothing.
 
 It runs as `python -m harken_lab.bench.journal_server PORT STORE`.
 """
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def journalling_app(store: str) -> FastAPI:
-    """The server, whose further path goes the same way through the same threads but for decoding and matching."""
+    """The server with `/bench/journal`: the same way through the same threads as `/events`, without matching."""
     from fastapi import Request, Response
 
     from harken.events.pieces import Piece
@@ -25,7 +25,7 @@ def journalling_app(store: str) -> FastAPI:
     from harken.store.stored import JSON
 
     class OnlyJournal(MatchingService):
-        """Keeps what it is given, and matches nothing."""
+        """Stores events and matches none."""
 
         def matched(self, requests: Sequence[Incoming]) -> list[MatchOutcome]:
             return [MatchOutcome([[] for _ in each.pieces], []) for each in requests]
@@ -45,7 +45,7 @@ def journalling_app(store: str) -> FastAPI:
 
     journal.__annotations__ = {"request": Request, "return": Response}
     app.add_api_route("/bench/journal", journal, methods=["POST"], response_class=Response)
-    app.router.routes.insert(0, app.router.routes.pop())  # found as soon as `/events` is
+    app.router.routes.insert(0, app.router.routes.pop())  # routed as quickly as `/events`
     return app
 
 

@@ -1,4 +1,4 @@
-"""One event at a time: how long an answer takes at the median, and at the 99th percentile."""
+"""Latency of one event at a time: median and 99th percentile."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harken_lab.harness.result_files import Unavailable
 
 
 def measure_latency(result: BenchResult, trial: Trial, rounds: int, most: int) -> None:
-    """At the low level, with `most` events at most: the codes of one in, its numbers out."""
+    """Time a matcher, with at most `most` events: the codes of one event in, its numbers out."""
     name, size = trial.workload.name, trial.size
     for matcher, each in trial.matchers.items():
         single = [each.encoded.part(event, event + 1) for event in range(min(most, trial.events))]
@@ -26,7 +26,7 @@ def measure_latency(result: BenchResult, trial: Trial, rounds: int, most: int) -
 def measure_engine_latency(
     result: BenchResult, trial: Trial, engines: Mapping[str, Engine | Unavailable], rounds: int
 ) -> None:
-    """Through `Engine.match`: a dict in, a list of ids out."""
+    """Time `Engine.match`: a dict in, a list of ids out."""
     rows = trial.workload.events.to_pylist()
     events = [{name: value for name, value in row.items() if value is not None} for row in rows]
     for matcher, engine in engines.items():
@@ -38,16 +38,16 @@ def measure_engine_latency(
 
 
 def _add(result: BenchResult, key: Key, runs: Sequence[Callable[[], object]], rounds: int) -> None:
-    """Percentiles over the events, one of each per round. The first round is a warm-up."""
-    found = [_microseconds(runs) for _ in range(rounds + 1)][1:]
-    result.add(key, [float(np.percentile(each, 50)) for each in found])
-    result.add(key._replace(name="latency_p99"), [float(np.percentile(each, 99)) for each in found])
+    """Add percentiles over the events, one of each per round. The first round is a warm-up."""
+    times = [_microseconds(runs) for _ in range(rounds + 1)][1:]
+    result.add(key, [float(np.percentile(each, 50)) for each in times])
+    result.add(key._replace(name="latency_p99"), [float(np.percentile(each, 99)) for each in times])
 
 
 def _microseconds(runs: Sequence[Callable[[], object]]) -> list[float]:
-    found = []
+    times = []
     for run in runs:
         started = perf_counter_ns()
         run()
-        found.append((perf_counter_ns() - started) / 1e3)
-    return found
+        times.append((perf_counter_ns() - started) / 1e3)
+    return times

@@ -1,4 +1,4 @@
-"""The mixed workload, kind by kind: what its events cost in the mixed index, and with their quarter indexed alone."""
+"""The mixed workload, kind by kind: the time of its events in the mixed index, and with their quarter indexed alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from harken_lab.bench.figures import BenchResult, Key
 from harken_lab.bench.trials import Trial, prepare
-from harken_lab.harness.contestants import Contestant, Filled
+from harken_lab.harness.contestants import Contestant, FilledMatcher
 from harken_lab.harness.result_files import WrongAnswerError
 from harken_lab.harness.rounds import TURN, interleaved
 from harken_lab.harness.verified_answers import Answers
@@ -19,7 +19,7 @@ from harken_lab.workloads.workload import Workload
 def measure_mixture(
     result: BenchResult, trial: Trial, sample: Workload, contestants: Mapping[str, Contestant], rounds: int
 ) -> None:
-    """Time the events of each kind against the mixture and against their quarter, in the same rounds."""
+    """Time the events of each kind with the mixed index and with their quarter's, in the same rounds."""
     workload = trial.workload
     runs: dict[Key, Callable[[], object]] = {}
     for kind, part in workload.parts.items():
@@ -37,10 +37,10 @@ def measure_mixture(
             result.add(key._replace(name="to_alone"), timing.times(timings[key._replace(name="alone")]))
 
 
-def _refuse_differences(inside: Filled, alone: Filled, mixture: Workload, kind: str) -> None:
-    """Raise WrongAnswerError unless both find the same subscriptions, by the numbers that the quarter gives them."""
+def _refuse_differences(inside: FilledMatcher, alone: FilledMatcher, mixture: Workload, kind: str) -> None:
+    """Raise WrongAnswerError unless both match the same subscriptions, compared by their numbers in the quarter."""
     places = _places(mixture, kind)
-    offsets, numbers = inside.found()
+    offsets, numbers = inside.matches()
     own = np.searchsorted(places, numbers)
     foreign = bool((places[np.minimum(own, len(places) - 1)] != numbers).any())
     if foreign or Answers(own.astype(np.int32), offsets) != alone.answers():
@@ -48,7 +48,7 @@ def _refuse_differences(inside: Filled, alone: Filled, mixture: Workload, kind: 
 
 
 def _places(mixture: Workload, kind: str) -> NDArray[np.int32]:
-    """The numbers in the mixture of a kind's subscriptions, in order. Each has at least one predicate."""
+    """The numbers that a kind's subscriptions have in the mixture, in order. Each has at least one predicate."""
     names = {conditions.attribute for conditions in mixture.parts[kind].conditions}
     rows = [conditions.rows for conditions in mixture.conditions if conditions.attribute in names]
     return np.unique(np.concatenate([np.empty(0, np.int32), *rows]))

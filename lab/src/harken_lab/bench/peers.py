@@ -8,7 +8,7 @@ from pathlib import Path
 from harken_lab.harness.result_files import read_as
 
 BENCHMARKS = Path(__file__).parents[4] / "benchmarks"
-"""In a clone. Where Harken was installed without its sources, there is no such folder."""
+"""The folder of benchmark data in a clone. An installation without the sources has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Peer:
     """None where the source does not say."""
     us_per_event: float
     prototype: bool = False
-    """An earlier attempt at this engine: not a peer to beat."""
+    """Whether it is an earlier attempt at this engine, which is no target."""
 
 
 def read_peers(path: str | Path = BENCHMARKS / "peers.json") -> list[Peer]:

@@ -13,18 +13,18 @@ from harken_lab.workloads.workload import Workload
 
 
 def measure_peaks(result: BenchResult, trial: Trial, most: int) -> None:
-    """The peak of resident memory of a process that builds an index and matches up to `most` events with it."""
+    """Measure the peak memory of a process that builds an index and matches at most `most` events."""
     events = trial.workload.events.slice(0, most)
     with TemporaryDirectory(prefix="harken-bench-") as folder:
         pack(Path(folder), trial.size, trial.workload.predicates, events)
         for matcher in trial.matchers:
-            found = in_child("peak", matcher, Path(folder))
-            result.add(Key("peak_rss", trial.workload.name, trial.size, matcher), found["peak"])
-            result.add(Key("start_rss", trial.workload.name, trial.size, matcher), found["start"])
+            memory = in_child("peak", matcher, Path(folder))
+            result.add(Key("peak_rss", trial.workload.name, trial.size, matcher), memory["peak"])
+            result.add(Key("start_rss", trial.workload.name, trial.size, matcher), memory["start"])
 
 
 def measure_first_matches(result: BenchResult, workload: Workload, matchers: Iterable[str], rounds: int) -> None:
-    """The first match in fresh processes, after one that fills the cache of kernels."""
+    """Time the first match in fresh processes, after one that fills the cache of kernels."""
     tasks = {"low level": "first_match", "engine": "first_match_of_engine"}
     with TemporaryDirectory(prefix="harken-bench-") as folder:
         pack(Path(folder), workload.subscriptions, workload.predicates, workload.events.slice(0, 1))

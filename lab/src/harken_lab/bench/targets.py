@@ -30,10 +30,10 @@ class Target:
     """`at_least`, `at_most`, `below` or `near`."""
     value: float
     within: float = 0.0
-    """How far from it is still near, as a share."""
+    """For `near`: the largest distance from the value, as a share of it."""
 
     def is_reached(self, figure: Figure | None) -> bool:
-        """What was not measured was not reached."""
+        """Whether the figure reaches the target. A figure that was not measured does not."""
         if figure is None:
             return False
         if self.bound == "near":
@@ -42,7 +42,7 @@ class Target:
 
     @property
     def wanted(self) -> str:
-        """The bound in short."""
+        """The bound as text, as `≥ 20`."""
         sign = f"± {self.within:.0%} of" if self.bound == "near" else _BOUNDS[self.bound][0]
         return f"{sign} {self.value:,g}"
 
@@ -77,7 +77,7 @@ def read_targets(path: str | Path = BENCHMARKS / "targets.json") -> list[Target]
 
 
 def targets_from(peers: Iterable[Peer]) -> list[Target]:
-    """To be ahead of every peer, by workload and size."""
+    """A target for each workload and size: to be quicker than every peer."""
     quickest: dict[tuple[str, int], Peer] = {}
     for peer in peers:
         if peer.size is not None and not peer.prototype:
@@ -95,9 +95,11 @@ def targets_from(peers: Iterable[Peer]) -> list[Target]:
 
 
 def judge(result: BenchResult, targets: Iterable[Target]) -> list[TargetVerdict]:
-    """Hold a result against its targets."""
+    """Compare a result with targets."""
     pairs = [(target, result.find(target.key)) for target in targets]
-    return [TargetVerdict(target, figure, None if figure else result.why_not(target.key)) for target, figure in pairs]
+    return [
+        TargetVerdict(target, figure, None if figure else result.missing_reason(target.key)) for target, figure in pairs
+    ]
 
 
 def _target(data: dict[str, Any]) -> Target:

@@ -17,8 +17,8 @@ from harken_lab.harness.result_files import Unavailable
 from harken_lab.harness.rounds import Timing, interleaved
 
 TURN = 0.2
-"""Seconds a turn should last, about as long as the loop's. In turns a tenth as long, starting a thread costs so much
-that the loop itself gains only 1.6 times.
+"""Seconds a turn should last, about as long as the loop's. In turns a tenth as long, the start of a thread takes a
+large share, and even the loop gains only 1.6 times.
 """
 ROUNDS = 3
 """Multiple of the usual number of rounds: on a shared machine a second thread has a core of its own in some turns and
@@ -40,7 +40,7 @@ def alu_loop(steps: int, seed: int) -> int:
 
 
 def alu_gain(rounds: int, steps: int) -> list[float]:
-    """How many times as much two threads do in the same time, round by round."""
+    """How many times as many steps two threads do as one in the same time, round by round."""
     with ThreadPoolExecutor(2) as pool:
         timings = interleaved(
             {"one": lambda: alu_loop(steps, 1), "two": lambda: list(pool.map(alu_loop, [steps, steps], [1, 2]))},
@@ -60,7 +60,7 @@ def measure_threads(
         key._replace(name="batch"), _in_a_loop(lambda: match_batch(events), rounds).microseconds(events.num_rows)
     )
     with ThreadPoolExecutor(2) as pool:
-        found: dict[str, Timing] = interleaved(
+        timings: dict[str, Timing] = interleaved(
             {
                 "one": lambda: match_batch(events, threads=1),
                 "two": lambda: match_batch(events, threads=2),
@@ -70,9 +70,9 @@ def measure_threads(
             ROUNDS * rounds,
             TURN,
         )
-    gain = found["one"].times(found["two"])
-    most = [2 * each for each in found["loop"].times(found["loops"])]
-    one, two, loop, loops = (min(found[name].seconds) for name in ("one", "two", "loop", "loops"))
+    gain = timings["one"].times(timings["two"])
+    most = [2 * each for each in timings["loop"].times(timings["loops"])]
+    one, two, loop, loops = (min(timings[name].seconds) for name in ("one", "two", "loop", "loops"))
     gained, share = key._replace(name="thread_gain"), key._replace(name="thread_share")
     quickest = key._replace(name="thread_share_quickest")
     with result.unless_unavailable(gained, share, quickest):
@@ -84,6 +84,6 @@ def measure_threads(
 
 
 def _in_a_loop(match: Callable[[], object], rounds: int) -> Timing:
-    """One batch after the other, each answer kept until the next one exists, so memory for two answers is in use."""
+    """Time batch after batch. Each answer is kept until the next exists, so memory for two answers is in use."""
     last: deque[object] = deque([match()], maxlen=1)
     return interleaved({"": lambda: last.append(match())}, rounds)[""]

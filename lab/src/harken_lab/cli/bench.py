@@ -1,4 +1,4 @@
-"""`harken bench`: time and memory of matching, held against targets or an earlier result."""
+"""`harken bench`: time and memory of matching, compared with targets or with an earlier result."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from harken.cli.command_session import session
 from harken.cli.exits import ExitCode
 from harken.cli.options import Json, Verbose
 from harken.cli.screen import Screen
-from harken_lab.cli.telling import progress, refuse_unknown, tell_drawn
+from harken_lab.cli.measuring_commands import check_name, progress, show_plots
 
 if TYPE_CHECKING:
     from harken_lab.bench.bench_run import BenchSettings
     from harken_lab.bench.figures import BenchResult
     from harken_lab.bench.grid_result import GridResult
 
-    Kept = TypeVar("Kept", BenchResult, GridResult)
+    Result = TypeVar("Result", BenchResult, GridResult)
 
 EXAMPLES = """\b
 Examples:
@@ -99,7 +99,7 @@ def bench(
     """Measure matching: time, memory, building and changes.
 
     Matchers take turns on the same events, and their answers are verified. docs/benchmarks.md says what is timed, and
-    how. With --check the exit code is 1 if a target is missed, with --grid if a cell is slower than it may be.
+    how. With --check and --grid the exit code is 1 if a target is missed.
     """
     with session(json, verbose) as screen:
         if grid:
@@ -110,9 +110,9 @@ def bench(
             _compare(screen, *compare)
         else:
             if plots is not None:
-                from harken_lab.harness.charts import refuse_without_altair
+                from harken_lab.harness.charts import require_altair
 
-                refuse_without_altair()
+                require_altair()
             if show is not None:
                 from harken_lab.bench.figures import read_result
 
@@ -141,11 +141,11 @@ def _bench_grid(
     from harken_lab.bench.grid_result import read_grid
 
     if plots is not None:
-        from harken_lab.harness.charts import refuse_without_altair
+        from harken_lab.harness.charts import require_altair
 
-        refuse_without_altair()
+        require_altair()
     for name in workloads or ():
-        refuse_unknown("--workload", name, SHAPES)
+        check_name("--workload", name, SHAPES)
     settings = replace(GridSettings(), seed=seed, sizes=tuple(sorted({_size(text) for text in sizes or ()})))
     if quick:
         settings = settings.quick()
@@ -158,8 +158,8 @@ def _bench_grid(
     if plots is not None:
         from harken_lab.bench.grid_plot import draw_grid
 
-        tell_drawn(screen, draw_grid(result, plots))
-    if result.broken or result.not_measured:
+        show_plots(screen, draw_grid(result, plots))
+    if result.missed or result.not_measured:
         raise typer.Exit(ExitCode.FAULTS)
 
 
@@ -170,17 +170,17 @@ def _show_grid(screen: Screen, result: GridResult) -> None:
         for missing in result.not_measured:
             screen.line({"kind": "not measured", **missing})
     else:
-        from harken_lab.cli.grid_tables import broken_lines, grid_tables
+        from harken_lab.cli.grid_tables import grid_tables, missed_lines
 
         for table in grid_tables(result):
             screen.show(table, wrap=True)
-        for line in broken_lines(result):
+        for line in missed_lines(result):
             screen.show(line)
-    holding, measured = len(result.cells) - len(result.broken), len(result.cells)
+    holding, measured = len(result.cells) - len(result.missed), len(result.cells)
     missing = sum(each["cells"] for each in result.not_measured)
     summary = {"kind": "summary", "cells": measured, "holding": holding, "not_measured": missing}
     more = f"; {missing} could not be measured" if missing else ""
-    screen.aside(summary, f"{holding} of {measured} cells hold their floor{more}")
+    screen.aside(summary, f"Harken meets its speed target in {holding} of {measured} cases{more}")
 
 
 def _settings(
@@ -200,7 +200,7 @@ def _settings(
     tables = [name for name, recipe in WORKLOADS.items() if recipe.has_table]
     for option, names, known in (("--workload", workloads, tables), ("--matcher", matchers, list(CONTESTANTS))):
         for name in names or ():
-            refuse_unknown(option, name, known)
+            check_name(option, name, known)
     settings = replace(BenchSettings(), events=events, seed=seed)
     if quick:
         settings = settings.quick()
@@ -215,18 +215,18 @@ def _settings(
 
 
 def _with_sizes(settings: BenchSettings, texts: list[str]) -> BenchSettings:
-    """N replaces the usual sizes of all workloads, NAME=N adds a size to one of them."""
+    """Settings with these sizes: N replaces the usual sizes of all workloads, NAME=N adds a size to one of them."""
     for_all: list[int] = []
     for_some: list[tuple[str, int]] = []
     for text in texts:
         name, _, number = text.rpartition("=")
-        found = _size(number)
+        size = _size(number)
         if name and name not in settings.workloads:
             raise typer.BadParameter(f"{name} is not among the workloads", param_hint="--size")
         if name:
-            for_some.append((name, found))
+            for_some.append((name, size))
         else:
-            for_all.append(found)
+            for_all.append(size)
     sizes = tuple(sorted(set(for_all))) or settings.sizes
     return replace(settings, sizes=sizes, more_sizes=tuple(for_some))
 
@@ -234,7 +234,7 @@ def _with_sizes(settings: BenchSettings, texts: list[str]) -> BenchSettings:
 def _size(text: str) -> int:
     digits = text.replace("_", "").replace(",", "")
     if not digits.isdecimal() or not 1 <= int(digits) < 2**31:
-        raise typer.BadParameter(f"it is a number such as 100000, not {text}", param_hint="--size")
+        raise typer.BadParameter(f"write a number such as 100000, not {text}", param_hint="--size")
     return int(digits)
 
 
@@ -244,10 +244,10 @@ def _measure(screen: Screen, settings: BenchSettings, output: str | None) -> Ben
     return _measured(partial(run, settings, progress(screen)), output)
 
 
-def _measured(run: Callable[..., Kept], output: str | None) -> Kept:
-    """Measure, and write the result if an output is named. Whether it can be written is tried first.
+def _measured(run: Callable[..., Result], output: str | None) -> Result:
+    """Measure, and write the result if an output is named. The output is opened first, so that faults show early.
 
-    A run takes long and may be stopped: what is measured so far is kept in a file beside the output.
+    A run takes long and may be stopped: the result so far is kept in a file beside the output.
     """
     from harken.versions.atomic import output_file
 
@@ -255,9 +255,9 @@ def _measured(run: Callable[..., Kept], output: str | None) -> Kept:
         return run()
     so_far = Path(f"{output}.so-far")
 
-    def keep(measured: Kept) -> None:
+    def keep(measured: Result) -> None:
         if Path(output).exists() and not Path(output).is_file():
-            return  # a pipe has no files beside it
+            return  # the output is a pipe: no file is put beside it
         with output_file(str(so_far)) as beside:
             beside.write(measured.to_json().encode())
 
@@ -287,8 +287,8 @@ def _draw(screen: Screen, result: BenchResult, folder: str) -> None:
     from harken_lab.bench.bench_plots import draw
     from harken_lab.bench.peers import BENCHMARKS, read_peers
 
-    known = BENCHMARKS / "peers.json"
-    tell_drawn(screen, draw(result, folder, read_peers(known) if known.exists() else []))
+    path = BENCHMARKS / "peers.json"
+    show_plots(screen, draw(result, folder, read_peers(path) if path.exists() else []))
 
 
 def _check(screen: Screen, path: str, targets: str | None) -> None:
@@ -296,10 +296,10 @@ def _check(screen: Screen, path: str, targets: str | None) -> None:
     from harken_lab.bench.peers import BENCHMARKS, read_peers
     from harken_lab.bench.targets import judge, read_targets, targets_from
 
-    wanted = read_targets(Path(targets) if targets else BENCHMARKS / "targets.json")
+    chosen = read_targets(Path(targets) if targets else BENCHMARKS / "targets.json")
     if targets is None:
-        wanted += targets_from(read_peers())
-    verdicts = judge(read_result(path), wanted)
+        chosen += targets_from(read_peers())
+    verdicts = judge(read_result(path), chosen)
     reached = sum(verdict.is_reached for verdict in verdicts)
     if screen.json:
         for verdict in verdicts:
@@ -329,7 +329,7 @@ def _compare(screen: Screen, old: str, new: str) -> None:
 
         screen.show(change_table(comparison.changes), wrap=True)
     for difference in comparison.differences:
-        screen.aside({"kind": "difference", "message": difference}, f"they differ in {difference}")
+        screen.aside({"kind": "difference", "message": difference}, f"the results differ in {difference}")
     for which, keys in (("old", comparison.only_old), ("new", comparison.only_new)):
         if keys:
             text = f"only in the {which} result: {', '.join(keys)}"

@@ -1,4 +1,4 @@
-"""The results of a benchmark as tables: figures, targets and comparisons."""
+"""Results of benchmarks as tables: figures, targets and comparisons."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Group(NamedTuple):
 _GROUPS = (
     _Group("Matching", ("match", "speedup", "to_copy")),
     _Group("Answers", ("matches", "candidates")),
-    _Group("Around it, µs per event", ("write", "copy", "encode", "arrow_ints", "arrow_strings")),
+    _Group("Before and after matching, µs per event", ("write", "copy", "encode", "arrow_ints", "arrow_strings")),
     _Group("Growth", ("growth",)),
     _Group("Memory", ("index_bytes", "dictionary_bytes", "bytes", "peak_rss")),
     _Group("Building", ("build", "load")),
@@ -47,24 +47,24 @@ _SPREAD = {"match", "speedup", "to_copy", "growth", "to_alone"}
 
 
 def figure_tables(result: BenchResult) -> Iterator[Table]:
-    """All figures, a table for each group that has some."""
+    """All figures, a table for each group that has any."""
     for group in _GROUPS:
-        found = [figure for name in group.names for figure in result.named(name)]
-        if found:
-            yield _table(group, found)
+        figures = [figure for name in group.names for figure in result.named(name)]
+        if figures:
+            yield _table(group, figures)
 
 
-def _table(group: _Group, found: list[Figure]) -> Table:
+def _table(group: _Group, figures: list[Figure]) -> Table:
     from rich import box
     from rich.table import Table
 
-    headings = list(dict.fromkeys(_heading(group, figure.key) for figure in found))
+    headings = list(dict.fromkeys(_heading(group, figure.key) for figure in figures))
     headings.sort(key=lambda heading: group.names.index(heading[0]))
-    units = {figure.key.name: figure.meaning.unit for figure in found}
+    units = {figure.key.name: figure.meaning.unit for figure in figures}
     rows: dict[tuple[object, ...], dict[tuple[str, str | None], Figure]] = {}
-    for figure in found:
+    for figure in figures:
         rows.setdefault(_row(group, figure.key), {})[_heading(group, figure.key)] = figure
-    kept = [place for place in range(4) if any(row[place] is not None for row in rows)]
+    used = [place for place in range(4) if any(row[place] is not None for row in rows)]
     table = Table(
         min_width=len(group.title),
         title=group.title,
@@ -73,13 +73,13 @@ def _table(group: _Group, found: list[Figure]) -> Table:
         box=box.SIMPLE_HEAD,
         **_NARROW,
     )
-    for place in kept:
+    for place in used:
         table.add_column(_LABELS[place], justify="right" if _LABELS[place] == "size" else "left", no_wrap=True)
     for name, part in headings:
         heading = name.replace("_", " ") + ("" if part is None else f" {part}")
         table.add_column(f"{heading}\n{units[name]}", justify="right")
     for row, cells in rows.items():
-        labels = [_label(row[place]) for place in kept]
+        labels = [_label(row[place]) for place in used]
         table.add_row(*labels, *(_cell(cells.get(heading)) for heading in headings))
     return table
 
@@ -93,7 +93,7 @@ def _heading(group: _Group, key: Key) -> tuple[str, str | None]:
 
 
 def _label(value: object) -> str:
-    """A name as it is, a size in thousands or millions."""
+    """A label of a row: a name as it is, a size in thousands or millions."""
     if not isinstance(value, int):
         return "" if value is None else str(value)
     for unit, letter in ((1_000_000, "M"), (1_000, "K")):
@@ -103,7 +103,7 @@ def _label(value: object) -> str:
 
 
 def _cell(figure: Figure | None) -> str:
-    """The median and, for some figures, how far the farthest round is from it."""
+    """The median and, for some figures, the largest deviation of a round from it."""
     if figure is None:
         return "–"
     if figure.key.name not in _SPREAD or not figure.median:
@@ -113,7 +113,7 @@ def _cell(figure: Figure | None) -> str:
 
 
 def missing_lines(result: BenchResult) -> list[str]:
-    """What was not measured: a line for each reason, with its figures."""
+    """A line for each reason why figures were not measured, with their names."""
     by_reason: dict[str, dict[str, None]] = {}
     for each in result.not_measured:
         matcher = f" ({each.key.matcher})" if each.key.matcher else ""
@@ -122,7 +122,7 @@ def missing_lines(result: BenchResult) -> list[str]:
 
 
 def target_table(verdicts: Sequence[TargetVerdict]) -> Table:
-    """Targets, what was reached, and whether that suffices."""
+    """Targets, the figures measured for them, and whether they are reached."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -140,13 +140,13 @@ def target_table(verdicts: Sequence[TargetVerdict]) -> Table:
 
 
 def unmeasured_lines(verdicts: Sequence[TargetVerdict]) -> list[str]:
-    """Why there are no figures for some targets: a line for each reason."""
+    """A line for each reason why targets have no figure."""
     counts = Counter(verdict.reason for verdict in verdicts if verdict.reason is not None)
     return [f"not measured, {count} of them: {reason}" for reason, count in counts.items()]
 
 
 def change_table(changes: Sequence[FigureChange]) -> Table:
-    """Figures then and now; what lies beyond the spread is named."""
+    """Figures of both results, with a verdict where they differ beyond the spread."""
     from rich import box
     from rich.table import Table
 

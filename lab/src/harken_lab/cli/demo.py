@@ -1,4 +1,4 @@
-"""`harken demo`: a day of auctions through the pipeline on Spark, and a report to look at."""
+"""`harken demo`: a day of auctions through the pipeline on Spark, and a report of it."""
 
 from __future__ import annotations
 
@@ -26,20 +26,18 @@ Examples:
   harken demo
   harken demo --quick --folder /tmp/auction
 
-The folder has all that went in and came out: events, subscriptions,
-pipeline.toml, notifications, dead letters, metrics and report.html. What is in
-a folder of an earlier demo is replaced; any other folder is left alone.
+The folder gets events, subscriptions, pipeline.toml, notifications, dead
+letters, metrics and report.html. A folder of an earlier demo is replaced; any
+other folder is left alone.
 """
 
 _QUICK = (5_000, 2_000)
 
 
 def demo(
-    folder: Annotated[Path, typer.Option(metavar="DIR", help="Where everything goes.")] = Path("harken-demo"),
-    events: Annotated[int, typer.Option(metavar="N", min=1, help="How many events the day has.")] = 50_000,
-    subscriptions: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How many people wait for something.")
-    ] = 100_000,
+    folder: Annotated[Path, typer.Option(metavar="DIR", help="The folder for all files.")] = Path("harken-demo"),
+    events: Annotated[int, typer.Option(metavar="N", min=1, help="Number of events.")] = 50_000,
+    subscriptions: Annotated[int, typer.Option(metavar="N", min=1, help="Number of subscriptions.")] = 100_000,
     seed: Annotated[int, typer.Option(metavar="S", help="The same seed gives the same day.")] = 1,
     quick: Annotated[bool, typer.Option("--quick", help="5,000 events and 2,000 subscriptions.")] = False,
     json: Json = False,
@@ -47,8 +45,8 @@ def demo(
 ) -> None:
     """Run a day of auctions on Spark, and write a report of it.
 
-    The auction house is made up: its events, its sellers and those who wait for something. The report has plots, and
-    every number in it is read back from what the pipeline wrote.
+    The auction house is made up: its events, its sellers and its subscriptions. Every number in the report is read
+    back from the files that the pipeline wrote.
     """
     if quick:
         events, subscriptions = _QUICK
@@ -63,7 +61,7 @@ def demo(
 
 
 def _run(screen: Screen, place: DemoFolder, events: int, subscriptions: int, seed: int) -> DemoOutcome:
-    """The whole demo: the market is made while Spark starts."""
+    """Make the market, run the pipeline and write the report."""
     from harken_lab.demo.outcome import gather
     from harken_lab.demo.page import page
 
@@ -71,22 +69,22 @@ def _run(screen: Screen, place: DemoFolder, events: int, subscriptions: int, see
         from harken.pipeline.config import load_config
         from harken.pipeline.run import run
 
-        with step(screen, "the pipeline runs") as doing, watched(spark, doing):
+        with step(screen, "running the pipeline") as running, watched(spark, running):
             result = run(load_config(place.pipeline))
-            doing.done(f"the pipeline ran: {result}")
-    with step(screen, "the report is made") as doing:
+            running.done(f"ran the pipeline: {result}")
+    with step(screen, "writing the report") as running:
         outcome = gather(place)
         place.report.write_text(page(outcome, _command(events, subscriptions, seed)), "utf-8")
-        doing.done("the report was made, from what the pipeline wrote")
+        running.done("wrote the report")
     return outcome
 
 
 @contextmanager
 def _spark(screen: Screen, place: DemoFolder, events: int, subscriptions: int, seed: int) -> Iterator[Any]:
-    """Spark with an event log; the market is made while it starts."""
+    """Spark with an event log. The market is made while Spark starts."""
     from harken.spark.session import local_session
 
-    with step(screen, "a market is made, and Spark starts") as doing, ThreadPoolExecutor(1) as other:
+    with step(screen, "making a market and starting Spark") as running, ThreadPoolExecutor(1) as other:
         market = other.submit(write_market, place, events, subscriptions, seed)
         settings: dict[str, Any] = {
             "spark.master": "local[*]",
@@ -99,7 +97,7 @@ def _spark(screen: Screen, place: DemoFolder, events: int, subscriptions: int, s
         spark = local_session("harken-demo", **settings)
         market.result()
         made = f"{counted(events, 'event')}, {counted(subscriptions, 'subscription')}"
-        doing.done(f"a market was made, of {made}, and Spark started")
+        running.done(f"made a market of {made}, and started Spark")
     try:
         yield spark
     finally:
@@ -107,20 +105,20 @@ def _spark(screen: Screen, place: DemoFolder, events: int, subscriptions: int, s
 
 
 def _command(events: int, subscriptions: int, seed: int) -> str:
-    """The command that makes the same day again."""
+    """The command that makes the same day."""
     return f"harken demo --events {events} --subscriptions {subscriptions} --seed {seed}"
 
 
 def _show(screen: Screen, folder: Path, outcome: DemoOutcome, seconds: float) -> None:
     screen.show(
-        f"{outcome.events:,} events came: {outcome.refused:,} were refused, {outcome.duplicates:,} were duplicates, "
+        f"{outcome.events:,} events: {outcome.rejected:,} were rejected, {outcome.duplicates:,} were duplicates, "
         f"{outcome.matched:,} were matched."
     )
     screen.show(
         f"{outcome.matched:,} events × {outcome.subscriptions:,} subscriptions = {outcome.pairs:,} pairs, of which "
         f"{outcome.notifications:,} matched. It took {seconds:,.1f} s."
     )
-    screen.show(f"Look at   {folder / 'report.html'}")
+    screen.show(f"Open      {folder / 'report.html'}")
     screen.show(f"Then try  harken run {folder / 'pipeline.toml'} --dry-run")
 
 

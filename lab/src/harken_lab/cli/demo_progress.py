@@ -10,12 +10,12 @@ from typing import Any
 
 from harken.cli.screen import Screen
 
-_LOOK_EVERY = 0.3
+_UPDATE_EVERY = 0.3
 """Seconds between updates of Spark's progress."""
 
 
-class Doing:
-    """A running step."""
+class RunningStep:
+    """A step of the demo that is running: its message, its time and, on a terminal, its status line."""
 
     def __init__(self, what: str, status: Any = None) -> None:
         self._what = what
@@ -31,50 +31,50 @@ class Doing:
     def seconds(self) -> float:
         return time.monotonic() - self._began
 
-    def tell(self, more: str = "") -> None:
-        """Show how far it is."""
+    def show(self, more: str = "") -> None:
+        """Show the time of the step, and further progress, in the status line."""
         if self._status is not None:
             self._status.update(f"{self._what}, {self.seconds:.0f} s{more}")
 
     def done(self, result: str) -> None:
-        """Set the message for when it is finished."""
+        """Set the message of the finished step."""
         self.result = result
 
 
 @contextmanager
-def step(screen: Screen, what: str) -> Iterator[Doing]:
-    """A step, reported with its time when it is finished."""
+def step(screen: Screen, what: str) -> Iterator[RunningStep]:
+    """Run a step, and show it with its time when it is finished."""
     if screen.json or not screen.err.is_terminal:
-        doing = Doing(what)
-        yield doing
+        running = RunningStep(what)
+        yield running
     else:
         with screen.err.status(what) as status:
-            doing = Doing(what, status)
-            yield doing
-    text = f"{doing.seconds:6.1f} s  {doing.result}"
-    screen.aside({"kind": "step", "step": doing.result, "seconds": round(doing.seconds, 3)}, text)
+            running = RunningStep(what, status)
+            yield running
+    text = f"{running.seconds:6.1f} s  {running.result}"
+    screen.aside({"kind": "step", "step": running.result, "seconds": round(running.seconds, 3)}, text)
 
 
 @contextmanager
-def watched(spark: Any, doing: Doing) -> Iterator[None]:
-    """Show meanwhile how many tasks Spark has finished, on a terminal."""
-    if not doing.is_shown:
+def watched(spark: Any, running: RunningStep) -> Iterator[None]:
+    """On a terminal, show how many tasks Spark has finished while the body runs."""
+    if not running.is_shown:
         yield
         return
     over = threading.Event()
-    looker = threading.Thread(target=_look, args=(spark, doing, over), daemon=True)
-    looker.start()
+    watcher = threading.Thread(target=_watch, args=(spark, running, over), daemon=True)
+    watcher.start()
     try:
         yield
     finally:
         over.set()
-        looker.join()
+        watcher.join()
 
 
-def _look(spark: Any, doing: Doing, over: threading.Event) -> None:
+def _watch(spark: Any, running: RunningStep, over: threading.Event) -> None:
     tracker = spark.sparkContext.statusTracker()
-    while not over.wait(_LOOK_EVERY):
+    while not over.wait(_UPDATE_EVERY):
         stages = [tracker.getStageInfo(each) for each in tracker.getActiveStageIds()]
-        known = [each for each in stages if each is not None]
-        tasks, done = sum(each.numTasks for each in known), sum(each.numCompletedTasks for each in known)
-        doing.tell(f": stage {max(each.stageId for each in known)}, {done} of {tasks} tasks done" if known else "")
+        active = [each for each in stages if each is not None]
+        tasks, done = sum(each.numTasks for each in active), sum(each.numCompletedTasks for each in active)
+        running.show(f": stage {max(each.stageId for each in active)}, {done} of {tasks} tasks done" if active else "")

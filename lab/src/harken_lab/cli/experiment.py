@@ -1,4 +1,4 @@
-"""`harken experiment`: the papers' tables and figures, measured again, and whether their claims hold."""
+"""`harken experiment`: measure the papers' tables and figures again, and check their claims."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from harken.cli.command_session import session
 from harken.cli.options import Json, Verbose
 from harken.cli.screen import Screen
-from harken_lab.cli.telling import progress, refuse_unknown, tell_drawn
+from harken_lab.cli.measuring_commands import check_name, progress, show_plots
 
 if TYPE_CHECKING:
     from harken_lab.experiments.definition import Experiment, ExperimentResult, Tell
@@ -28,13 +28,13 @@ Examples:
 
 
 def experiment(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Which one; `all` for all of them.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="An experiment, or `all`.")] = None,
     scale: Annotated[str, typer.Option(metavar="SCALE", help="smoke, laptop or full: seconds, minutes, hours.")] = (
         "laptop"
     ),
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write the result as JSON; of `all`, into a folder."),
+        typer.Option("--output", "-o", metavar="FILE", help="Write the result as JSON; with `all`, a folder."),
     ] = None,
     plots: Annotated[str | None, typer.Option(metavar="FOLDER", help="Draw plots, as SVG and PNG.")] = None,
     seed: Annotated[int, typer.Option(metavar="S", min=0, help="The same seed draws the same workloads.")] = 0,
@@ -55,15 +55,15 @@ def experiment(
             _list(screen)
             return
         if plots is not None:
-            from harken_lab.harness.charts import refuse_without_altair
+            from harken_lab.harness.charts import require_altair
 
-            refuse_without_altair()
+            require_altair()
         if show is not None:
             _show_saved(screen, show, plots)
         elif name is None:
-            raise typer.BadParameter(f"a name is missing; there are: {', '.join([*_names(), ALL])}", param_hint="NAME")
+            raise typer.BadParameter(f"name an experiment: {', '.join([*_names(), ALL])}", param_hint="NAME")
         else:
-            _refuse_unknown(name, scale)
+            _check_names(name, scale)
             _run(screen, name, scale, seed, output, plots)
 
 
@@ -73,11 +73,11 @@ def _names() -> list[str]:
     return list(EXPERIMENTS)
 
 
-def _refuse_unknown(name: str, scale: str) -> None:
+def _check_names(name: str, scale: str) -> None:
     from harken_lab.experiments.definition import SCALES
 
-    refuse_unknown("NAME", name, [*_names(), ALL])
-    refuse_unknown("--scale", scale, SCALES)
+    check_name("NAME", name, [*_names(), ALL])
+    check_name("--scale", scale, SCALES)
 
 
 def _list(screen: Screen) -> None:
@@ -85,30 +85,30 @@ def _list(screen: Screen) -> None:
 
     width = max(map(len, _names()))
     for name in _names():
-        found = find_experiment(name)
+        chosen = find_experiment(name)
         if screen.json:
-            scales = {scale: dict(parameters) for scale, parameters in found.scales.items()}
-            screen.line({"name": name, "title": found.title, "paper": found.paper, "scales": scales})
+            scales = {scale: dict(parameters) for scale, parameters in chosen.scales.items()}
+            screen.line({"name": name, "title": chosen.title, "paper": chosen.paper, "scales": scales})
         else:
-            screen.show(f"{name:{width}}  {found.title}\n{'':{width}}  {found.paper}")
+            screen.show(f"{name:{width}}  {chosen.title}\n{'':{width}}  {chosen.paper}")
 
 
 def _run(screen: Screen, name: str, scale: str, seed: int, output: str | None, plots: str | None) -> None:
     from harken_lab.experiments import find_experiment
 
-    tell = progress(screen)
+    show_progress = progress(screen)
     names = _names() if name == ALL else [name]
     paths = _paths(names, name, output)
     for each in names:
-        found = find_experiment(each)
-        result = _measured(found, scale, seed, tell, paths.get(each))
-        _show(screen, found, result)
+        chosen = find_experiment(each)
+        result = _measured(chosen, scale, seed, show_progress, paths.get(each))
+        _show(screen, chosen, result)
         if plots is not None:
-            _draw(screen, found, result, plots)
+            _draw(screen, chosen, result, plots)
 
 
 def _paths(names: list[str], name: str, output: str | None) -> dict[str, Path]:
-    """The file of each result: the one that is named, or one per experiment in a folder."""
+    """The file of each result: `output`, or a file for each experiment in that folder."""
     from harken.errors import SourceError
 
     if output is None:
@@ -122,14 +122,14 @@ def _paths(names: list[str], name: str, output: str | None) -> dict[str, Path]:
     return {each: Path(output, f"{each}.json") for each in names}
 
 
-def _measured(found: Experiment, scale: str, seed: int, tell: Tell, path: Path | None) -> ExperimentResult:
-    """Measure, and write the result if there is a path. Whether it can be written is tried first."""
+def _measured(chosen: Experiment, scale: str, seed: int, tell: Tell, path: Path | None) -> ExperimentResult:
+    """Measure, and write the result if there is a path. The file is opened first, so that faults show early."""
     from harken.versions.atomic import output_file
 
     if path is None:
-        return found.run(scale, seed, tell)
+        return chosen.run(scale, seed, tell)
     with output_file(str(path)) as stream:
-        result = found.run(scale, seed, tell)
+        result = chosen.run(scale, seed, tell)
         stream.write(result.to_json().encode())
     return result
 
@@ -139,13 +139,13 @@ def _show_saved(screen: Screen, path: str, plots: str | None) -> None:
     from harken_lab.experiments.definition import read_result
 
     result = read_result(path)
-    found = find_experiment(result.experiment)
-    _show(screen, found, result)
+    chosen = find_experiment(result.experiment)
+    _show(screen, chosen, result)
     if plots is not None:
-        _draw(screen, found, result, plots)
+        _draw(screen, chosen, result, plots)
 
 
-def _show(screen: Screen, found: Experiment, result: ExperimentResult) -> None:
+def _show(screen: Screen, chosen: Experiment, result: ExperimentResult) -> None:
     if screen.json:
         from dataclasses import asdict
 
@@ -160,10 +160,10 @@ def _show(screen: Screen, found: Experiment, result: ExperimentResult) -> None:
 
     screen.show(Text(f"{result.experiment}: {result.title}", style="bold"))
     screen.show(f"{result.paper}; scale {result.scale}, seed {result.seed}\n")
-    for table in tables(found, result):
+    for table in tables(chosen, result):
         _show_table(screen, *table)
-    for refused in dict.fromkeys(f"{row['entrant']}: {row['refused']}" for row in result.rows if "refused" in row):
-        screen.show(refused)
+    for reason in dict.fromkeys(f"{row['entrant']}: {row['refused']}" for row in result.rows if "refused" in row):
+        screen.show(reason)
     for finding in result.findings:
         _show_finding(screen, finding)
 
@@ -191,7 +191,7 @@ def _show_finding(screen: Screen, finding: Finding) -> None:
             screen.show(f"  {what}: {text}", wrap=True)
 
 
-def _draw(screen: Screen, found: Experiment, result: ExperimentResult, folder: str) -> None:
+def _draw(screen: Screen, chosen: Experiment, result: ExperimentResult, folder: str) -> None:
     from harken_lab.experiments.plotting import draw
 
-    tell_drawn(screen, draw(found, result, folder))
+    show_plots(screen, draw(chosen, result, folder))

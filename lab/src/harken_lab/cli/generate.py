@@ -27,12 +27,12 @@ Examples:
 """
 
 _FORMATS = ("jsonl", "parquet", "arrow")
-# Few enough that the widest events, as text, stay within the 2 GB of an Arrow array.
 _EVENTS_AT_ONCE = 4_096
+"""Events a batch: few enough that the widest ones, as text, stay within the 2 GB of an Arrow array."""
 
 
 def workload_names(incomplete: str) -> list[str]:
-    """What the shell completes."""
+    """The names of workloads with this beginning, for the shell's completion."""
     from harken_lab.workloads.recipes import WORKLOADS
 
     return starting(WORKLOADS, incomplete)
@@ -41,13 +41,13 @@ def workload_names(incomplete: str) -> list[str]:
 def generate(
     workload: Annotated[
         str | None,
-        typer.Argument(metavar="WORKLOAD", help="One of those that --list shows.", autocompletion=workload_names),
+        typer.Argument(metavar="WORKLOAD", help="A workload that --list shows.", autocompletion=workload_names),
     ] = None,
-    to: Annotated[str | None, typer.Option(metavar="FOLDER", help="Where the files go; it is made if need be.")] = None,
+    to: Annotated[str | None, typer.Option(metavar="FOLDER", help="The folder for the files; made if missing.")] = None,
     subscriptions: Annotated[
-        int, typer.Option("--subscriptions", "-s", metavar="N", min=0, help="How many.")
+        int, typer.Option("--subscriptions", "-s", metavar="N", min=0, help="Number of subscriptions.")
     ] = 1_000_000,
-    events: Annotated[int, typer.Option("--events", "-e", metavar="N", min=0, help="How many.")] = 10_000,
+    events: Annotated[int, typer.Option("--events", "-e", metavar="N", min=0, help="Number of events.")] = 10_000,
     seed: Annotated[int, typer.Option(metavar="S", min=0, help="The same seed gives the same files.")] = 0,
     format: Annotated[
         str,
@@ -73,13 +73,13 @@ def generate(
             _show_all(screen)
             return
         if workload is None:
-            raise typer.BadParameter("name a workload, or ask for them with --list", param_hint="WORKLOAD")
+            raise typer.BadParameter("name a workload; --list shows them", param_hint="WORKLOAD")
         if to is None:
-            raise typer.BadParameter("name the folder that the files go to", param_hint="--to")
+            raise typer.BadParameter("name a folder for the files", param_hint="--to")
         if format not in _FORMATS:
-            raise typer.BadParameter(f"it is one of {', '.join(_FORMATS)}, not {format}", param_hint="--format")
+            raise typer.BadParameter(f"choose one of {', '.join(_FORMATS)}, not {format}", param_hint="--format")
         if predicates and format == "jsonl":
-            raise typer.BadParameter("they go with --format parquet or arrow", param_hint="--predicates")
+            raise typer.BadParameter("lists of predicates need --format parquet or arrow", param_hint="--predicates")
         parameters = _parameters(settings or [])
         _check(workload, parameters, predicates)
         from harken_lab.workloads import generate as draw
@@ -104,7 +104,7 @@ def _parameters(settings: list[str]) -> dict[str, Any]:
 
 
 def _check(workload: str, parameters: dict[str, Any], predicates: bool) -> None:
-    """Raise BadParameter if there is no such workload, or not with these parameters, or not as predicates."""
+    """Raise BadParameter unless there is such a workload, with these parameters and in this form."""
     from harken_lab.workloads.recipes import find_recipe
 
     try:
@@ -113,7 +113,7 @@ def _check(workload: str, parameters: dict[str, Any], predicates: bool) -> None:
         raise typer.BadParameter(str(error), param_hint="WORKLOAD") from None
     if predicates and not recipe.has_table:
         raise typer.BadParameter(
-            f"no list of predicates can say the subscriptions of {workload}", param_hint="--predicates"
+            f"the subscriptions of {workload} cannot be written as lists of predicates", param_hint="--predicates"
         )
     try:
         recipe.model_with(parameters)
@@ -176,7 +176,7 @@ def _show_all(screen: Screen) -> None:
     from rich import box
     from rich.table import Table
 
-    table = Table("workload", "what it is", box=box.SIMPLE_HEAD)
+    table = Table("workload", "description", box=box.SIMPLE_HEAD)
     for name, recipe in WORKLOADS.items():
         table.add_row(name, recipe.description)
     screen.show(table, wrap=True)

@@ -1,4 +1,4 @@
-"""The grid as tables: ratios by shape and size, a column for each way to call, and the cells whose floor breaks."""
+"""The grid as tables: ratios by shape and size, a column for each way to call; and lines for the missed targets."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ if TYPE_CHECKING:
     from harken_lab.bench.grid_result import GridResult, MeasuredCell
 
 _FAR = 3
-"""Times by which the plan's cost may be off what is seen."""
+"""Factor by which the cost that the plan expects may differ from the measured cost."""
 
 
 def grid_tables(result: GridResult) -> Iterator[Table]:
-    """Harken by closures, Harken by scan, and what its plan expects by what is seen."""
+    """Tables of three ratios: Harken to closures, Harken to scan, and expected to measured cost."""
     if result.cells:
-        yield _table(result, "Harken / closures (! breaks its floor)", lambda each: each.ratio, lambda each: each.holds)
+        title = "Harken / closures (! misses its target)"
+        yield _table(result, title, lambda each: each.ratio, lambda each: each.meets_target)
         yield _table(result, "Harken / scan", lambda each: each.scan_ratio, lambda each: True)
-        title = f"expected / seen cost (! beyond {_FAR} times)"
+        title = f"expected / measured cost (! beyond {_FAR} times)"
         yield _table(result, title, _expected, lambda each: 1 / _FAR <= (_expected(each) or 1.0) <= _FAR)
 
 
@@ -30,7 +31,10 @@ def _expected(each: MeasuredCell) -> float | None:
 
 
 def _table(
-    result: GridResult, title: str, value: Callable[[MeasuredCell], float | None], holds: Callable[[MeasuredCell], bool]
+    result: GridResult,
+    title: str,
+    value: Callable[[MeasuredCell], float | None],
+    is_good: Callable[[MeasuredCell], bool],
 ) -> Table:
     from rich import box
     from rich.table import Table
@@ -49,25 +53,25 @@ def _table(
     for (shape, size), cells in rows.items():
         texts = []
         for way in ways:
-            found = cells.get(way)
-            ratio = None if found is None else value(found)
-            if found is None or ratio is None:
+            cell = cells.get(way)
+            ratio = None if cell is None else value(cell)
+            if cell is None or ratio is None:
                 texts.append(Text("–"))
             else:
-                texts.append(Text(shown(ratio)) if holds(found) else Text(f"{shown(ratio)}!", "bold red"))
+                texts.append(Text(shown(ratio)) if is_good(cell) else Text(f"{shown(ratio)}!", "bold red"))
         table.add_row(shape, f"{size:,}", *texts)
     return table
 
 
-def broken_lines(result: GridResult) -> list[str]:
-    """The cells whose floor breaks, worst first, and what could not be measured."""
-    found = [
+def missed_lines(result: GridResult) -> list[str]:
+    """The cells that miss their target, worst first, and those that could not be measured."""
+    missed = [
         f"{each.cell}: {shown(each.harken.median)} µs, closures {shown(each.closures.median)} µs; "
-        f"it should be {each.cell.floor()}"
-        for each in sorted(result.broken, key=lambda each: -each.ratio)
+        f"it should be {each.cell.target()}"
+        for each in sorted(result.missed, key=lambda each: -each.ratio)
     ]
     missing = [
         f"not measured: {each['shape']} {each['size']:,}, {each['cells']} cells: {each['reason']}"
         for each in result.not_measured
     ]
-    return found + missing
+    return missed + missing

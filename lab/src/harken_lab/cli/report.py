@@ -1,4 +1,4 @@
-"""`harken report`: all experiments, judged against the papers, and all benchmarks, on one page."""
+"""`harken report`: all experiments beside the papers' claims, and all benchmarks, on one page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harken.cli.command_session import session
 from harken.cli.exits import ExitCode
 from harken.cli.options import Json, Verbose
 from harken.cli.screen import Screen
-from harken_lab.cli.telling import progress, refuse_unknown
+from harken_lab.cli.measuring_commands import check_name, progress
 
 if TYPE_CHECKING:
     from harken_lab.report.benchmark_tables import BenchmarkResult
@@ -24,9 +24,9 @@ Examples:
   harken report --scale smoke --output /tmp/report
   harken report --from benchmarks/results/experiments --output docs
 
-The folder has report.html, report.md, the charts of the latter in report/, and
-the results of the experiments in results/. A result that is there already is
-kept: a run that was stopped goes on where it was.
+The folder gets report.html, report.md with its charts in report/, and the
+results of the experiments in results/. Experiments that have a result there are
+not measured again, so a run that was stopped can be continued.
 """
 _RESULTS = "results"
 
@@ -36,47 +36,47 @@ def report(
         str | None,
         typer.Option(metavar="SCALE", help="smoke, laptop or full: a minute, an hour, hours. [default: laptop]"),
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where the report goes.")] = Path(
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The folder for the report.")] = Path(
         "harken-report"
     ),
     seed: Annotated[
         int | None, typer.Option(metavar="S", min=0, help="The same seed draws the same workloads. [default: 0]")
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what is measured already.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Measure again experiments that have a result.")] = False,
     results: Annotated[
-        Path | None, typer.Option("--from", metavar="DIR", help="Measure nothing; take the results of this folder.")
+        Path | None, typer.Option("--from", metavar="DIR", help="Measure nothing; use the results in this folder.")
     ] = None,
     benchmarks: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="The results of benchmarks. [default: those of a clone]"),
+        typer.Option(metavar="DIR", help="A folder with results of benchmarks. [default: that of a clone]"),
     ] = None,
     json: Json = False,
     verbose: Verbose = 0,
 ) -> None:
     """Write a report of all experiments and benchmarks.
 
-    It has every table and figure of the five papers: what the paper says, its numbers beside ours, and whether the
-    claim holds here. Experiments that have no result in the folder are run first; benchmarks are only read. The exit
+    For every table and figure of the five papers it has the paper's claim, its numbers beside ours, and whether the
+    claim holds here. Experiments without a result in the folder are run first; benchmarks are only read. The exit
     code is 1 if an experiment could not be measured.
     """
     with session(json, verbose) as screen:
-        from harken_lab.harness.charts import refuse_without_altair
+        from harken_lab.harness.charts import require_altair
 
-        _refuse(scale, seed, fresh, results)
-        refuse_without_altair()
+        _check_options(scale, seed, fresh, results)
+        require_altair()
         saved = _benchmarks(benchmarks)
-        found = _measurements(screen, scale or "laptop", seed or 0, fresh, output, results)
-        pages = _write(screen, found, saved, output, _command(scale, seed, output, results, benchmarks))
-        _show(screen, found, pages)
-        if found.failures:
+        measured = _measurements(screen, scale or "laptop", seed or 0, fresh, output, results)
+        pages = _write(screen, measured, saved, output, _command(scale, seed, output, results, benchmarks))
+        _show(screen, measured, pages)
+        if measured.failures:
             raise typer.Exit(ExitCode.FAULTS)
 
 
-def _refuse(scale: str | None, seed: int | None, fresh: bool, results: Path | None) -> None:
+def _check_options(scale: str | None, seed: int | None, fresh: bool, results: Path | None) -> None:
     from harken_lab.experiments.definition import SCALES
 
     if scale is not None:
-        refuse_unknown("--scale", scale, SCALES)
+        check_name("--scale", scale, SCALES)
     if results is not None and (scale is not None or seed is not None or fresh):
         raise typer.BadParameter(
             "it measures nothing: --scale, --seed and --fresh do not go with it", param_hint="--from"
@@ -89,7 +89,7 @@ def _benchmarks(folder: Path | None) -> list[BenchmarkResult]:
     from harken_lab.report.benchmarks import read_benchmarks
 
     if folder is not None and not folder.is_dir():
-        raise SourceError(f"{folder} is not a folder", hint="--benchmarks names one with results of benchmarks")
+        raise SourceError(f"{folder} is not a folder", hint="--benchmarks names a folder with results of benchmarks")
     return read_benchmarks(folder or BENCHMARKS / "results")
 
 
@@ -104,32 +104,34 @@ def _measurements(
 
 
 def _command(scale: str | None, seed: int | None, output: Path, results: Path | None, benchmarks: Path | None) -> str:
-    """The command that makes the same report again."""
+    """The command that makes the same report."""
     options = {"--scale": scale, "--seed": seed, "--from": results, "--benchmarks": benchmarks, "--output": output}
     return " ".join(["harken report", *(f"{name} {value}" for name, value in options.items() if value is not None)])
 
 
-def _write(screen: Screen, found: Measurements, saved: list[BenchmarkResult], output: Path, command: str) -> list[Path]:
+def _write(
+    screen: Screen, measured: Measurements, saved: list[BenchmarkResult], output: Path, command: str
+) -> list[Path]:
     from harken_lab.report.report_files import write
     from harken_lab.report.sections import report as document
 
     screen.aside({"kind": "progress", "message": "drawing"}, "drawing the charts")
-    return write(document(found, saved, command), output)
+    return write(document(measured, saved, command), output)
 
 
-def _show(screen: Screen, found: Measurements, pages: list[Path]) -> None:
+def _show(screen: Screen, measured: Measurements, pages: list[Path]) -> None:
     from harken_lab.report.outcomes import Verdict, outcomes
 
-    items = outcomes(found.results, found.failures)
+    items = outcomes(measured.results, measured.failures)
     if screen.json:
         for each in items:
             about = {"paper": each.paper.short, "item": each.item.label, "claim": each.item.claim}
             screen.line({"kind": "item", **about, "verdict": str(each.verdict), "here": each.headline})
-        screen.line({"kind": "report", "files": [str(path) for path in pages], "failures": dict(found.failures)})
+        screen.line({"kind": "report", "files": [str(path) for path in pages], "failures": dict(measured.failures)})
         return
     counts = Counter(each.verdict for each in items)
-    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)
-    screen.show(f"{len(items)} items of {len({each.paper.key for each in items})} papers: {told}")
-    for name, reason in found.failures.items():
+    verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)
+    screen.show(f"{len(items)} items of {len({each.paper.key for each in items})} papers: {verdicts}")
+    for name, reason in measured.failures.items():
         screen.show(f"{name} could not be measured: {reason}")
-    screen.show(f"Look at   {', '.join(map(str, pages))}")
+    screen.show(f"Open      {', '.join(map(str, pages))}")

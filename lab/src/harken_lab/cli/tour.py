@@ -1,4 +1,4 @@
-"""`harken tour`: an auction, or a city watched from the air, in one process and without Spark."""
+"""`harken tour`: a made-up auction, or a city watched from the air, in one process without Spark."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from harken.cli.screen import Screen
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from harken_lab.workloads.auction.market_tour import DemoResult, Story
+    from harken_lab.workloads.auction.market_tour import DemoResult, SubscriptionSummary
 
 EXAMPLES = "Example: harken tour --subscriptions 10000 --events 1000"
 
 
 class Destination(StrEnum):
-    """Where a tour goes."""
+    """The places that the tour can show."""
 
     AUCTION = "auction"
     OPERATORS = "operators"
@@ -44,7 +44,7 @@ def tour(
     json: Json = False,
     verbose: Verbose = 0,
 ) -> None:
-    """Watch a made-up market, or a city, and who is told of what."""
+    """Show which subscriptions match the events of a made-up market or city."""
     with session(json, verbose) as screen:
         if place is Destination.OPERATORS:
             _watch(screen, subscriptions or 150, events or 100, seed)
@@ -75,12 +75,12 @@ def _watch(screen: Screen, subscriptions: int, events: int, seed: int) -> None:
         f"A city watched from the air: {watch.subscriptions:,} subscriptions over {watch.events:,} pictures, "
         f"{watch.matches:,} matches in {watch.seconds:.1f} s.\n"
     )
-    told = Table("subscription", "told of", box=box.SIMPLE_HEAD)
-    told.columns[1].justify = "right"
+    notified = Table("subscription", "matches", box=box.SIMPLE_HEAD)
+    notified.columns[1].justify = "right"
     for id, count in watch.told.items():
-        told.add_row(id, f"{count:,}")
-    screen.show(told, wrap=True)
-    screen.show(f"What each order spent on a picture, of {watch.predicates:,} distinct predicates:")
+        notified.add_row(id, f"{count:,}")
+    screen.show(notified, wrap=True)
+    screen.show(f"Evaluations and time a picture, by order, with {watch.predicates:,} distinct predicates:")
     orders = Table("order", "evaluated", "ms in operators", box=box.SIMPLE_HEAD)
     for column in orders.columns[1:]:
         column.justify = "right"
@@ -88,14 +88,14 @@ def _watch(screen: Screen, subscriptions: int, events: int, seed: int) -> None:
         milliseconds = 1e3 * spent["seconds"] / watch.events
         orders.add_row(order, f"{spent['evaluations'] / watch.events:,.1f}", f"{milliseconds:,.1f}")
     screen.show(orders, wrap=True)
-    screen.show("The operators, with the last of these orders:")
+    screen.show("Calls of the operators, with the last of these orders:")
     called = Table("operator", "calls", "evaluations", "seconds", box=box.SIMPLE_HEAD)
     for column in called.columns[1:]:
         column.justify = "right"
     for name, each in watch.operators.items():
         called.add_row(name, f"{each['calls']:,}", f"{each['evaluations']:,}", f"{each['seconds']:.2f}")
     screen.show(called, wrap=True)
-    screen.show(f"Why `{watch.explained}` was not told of a picture:\n")
+    screen.show(f"Why `{watch.explained}` does not match a picture:\n")
     show_explanation(screen, watch.explanation)
     screen.show(Padding("Next: read docs/operators.md", (1, 0, 0, 0)))
 
@@ -104,16 +104,16 @@ def _show(screen: Screen, result: DemoResult) -> None:
     from rich.padding import Padding
 
     screen.show(
-        f"An auction market: {result.subscriptions:,} subscriptions taken in {result.seconds_to_subscribe:.1f} s, "
+        f"An auction market: {result.subscriptions:,} subscriptions added in {result.seconds_to_subscribe:.1f} s, "
         f"{result.events:,} events matched in {result.seconds_to_match:.1f} s, {result.matches:,} matches.\n"
     )
-    screen.show("Ten of the subscriptions, and what they were told of:")
-    screen.show(_table(result.stories), wrap=True)
+    screen.show("Ten of the subscriptions, and their matches:")
+    screen.show(_table(result.summaries), wrap=True)
     if result.refused:
-        were = "1 event was refused" if len(result.refused) == 1 else f"{len(result.refused)} events were refused"
-        screen.show(f"{were}. The first because:")
+        rejected = "1 event was rejected" if len(result.refused) == 1 else f"{len(result.refused)} events were rejected"
+        screen.show(f"{rejected}. The first because:")
         screen.show(f"  {result.refused[0].error}\n")
-    screen.show(f"Why `{result.explained}` was not told of {to_json(result.event)}:\n")
+    screen.show(f"Why `{result.explained}` does not match {to_json(result.event)}:\n")
     show_explanation(screen, result.explanation)
     screen.show(Padding(_NEXT, (1, 0, 0, 0)))
 
@@ -121,18 +121,19 @@ def _show(screen: Screen, result: DemoResult) -> None:
 _NEXT = "Next: read README.md, and try  harken match --help"
 
 
-def _table(stories: list[Story]) -> Table:
+def _table(summaries: list[SubscriptionSummary]) -> Table:
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("subscription", overflow="fold")
     table.add_column("where", overflow="fold")
-    table.add_column("told of", justify="right")
+    table.add_column("matches", justify="right")
     table.add_column("for example", overflow="fold")
-    for story in stories:
-        example = "" if story.example is None else f"{story.example['description']}, {story.example['price']:,.2f}"
-        table.add_row(story.subscription.id, story.subscription.where, f"{story.matched:,}", example)
+    for summary in summaries:
+        event = summary.example
+        example = "" if event is None else f"{event['description']}, {event['price']:,.2f}"
+        table.add_row(summary.subscription.id, summary.subscription.where, f"{summary.matched:,}", example)
     return table
 
 
@@ -144,6 +145,6 @@ def _data(result: DemoResult) -> dict[str, Any]:
         "matches": result.matches,
         "seconds_to_subscribe": result.seconds_to_subscribe,
         "seconds_to_match": result.seconds_to_match,
-        "matched": {story.subscription.id: story.matched for story in result.stories},
+        "matched": {summary.subscription.id: summary.matched for summary in result.summaries},
         "explanation": result.explanation.to_dict(),
     }

@@ -1,4 +1,4 @@
-"""`harken warm-up-papers`: compile the kernels of the papers' algorithms before they are needed."""
+"""`harken warm-up-papers`: compile the kernels of the papers' algorithms in advance."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ EXAMPLES = "Example: harken warm-up-papers"
 
 
 def warm_up_papers(json: Json = False, verbose: Verbose = 0) -> None:
-    """Compile what the papers' algorithms run on, once.
+    """Compile the kernels of the papers' algorithms in advance.
 
-    What is compiled is kept on disk. It takes about a minute. `harken warm-up` does the same for the default algorithm.
+    They are kept on disk. It takes about a minute. `harken warm-up` does the same for the default algorithm.
     """
     with session(json, verbose) as screen:
         from harken_lab.papers.warming import KERNELS

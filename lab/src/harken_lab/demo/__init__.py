@@ -1,1 +1,1 @@
-"""The auction demo: the folder of a run, what was found in it, and the report as a page."""
+"""The auction demo: the folder of a run, its outcome, and the report as a page."""

@@ -67,14 +67,14 @@ class DemoFolder:
 
 
 def prepare(path: Path) -> DemoFolder:
-    """An empty folder. One of an earlier demo is emptied; for any other, raises SourceError."""
+    """Make an empty folder. A folder of an earlier demo is emptied. Raises SourceError if it has other files."""
     try:
         if path.exists() and not path.is_dir():
             raise SourceError(f"{path} is not a folder")
         if path.is_dir() and any(path.iterdir()):
             if not (path / _MARK).exists():
-                hint = "give another one: --folder NAME"
-                raise SourceError(f"{path} holds something that the demo did not make, and is left alone", hint=hint)
+                hint = "name another folder: --folder NAME"
+                raise SourceError(f"{path} has files that the demo did not make, and is left alone", hint=hint)
             _empty(path)
         path.mkdir(parents=True, exist_ok=True)
         (path / _MARK).write_text("`harken demo` made this folder, and may empty it.\n", "utf-8")
@@ -99,8 +99,8 @@ def write_market(folder: DemoFolder, events: int, subscriptions: int, seed: int)
         parquet.write_table(sellers(seed), folder.sellers)
         for hour, lines in groupby(event_lines(events, seed), key=lambda pair: pair[0]):
             _write_lines(folder.events / f"hour-{hour:02d}.jsonl", (line for _, line in lines))
-        wanted = list(wishes(subscriptions, seed, events))
-        columns = {name: [getattr(wish, name) for wish in wanted] for name in ("id", "owner", "kind", "where")}
+        drawn = list(wishes(subscriptions, seed, events))
+        columns = {name: [getattr(wish, name) for wish in drawn] for name in ("id", "owner", "kind", "where")}
         parquet.write_table(pa.table(columns), folder.subscriptions)
     except OSError as error:
         raise SourceError(f"{folder.path} cannot be written to: {error.strerror or error}") from error

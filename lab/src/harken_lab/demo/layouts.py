@@ -1,4 +1,4 @@
-"""The layout of an index in plain words."""
+"""The groups of rows of an index, described in plain words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 LAYOUTS = {
-    "cluster": "rows that ask for the same attributes, sorted by the most telling of them, as in a telephone book. "
+    "cluster": "rows that ask for the same attributes, sorted by the most selective of them, as in a telephone book. "
     "An event goes straight to the few rows with its own value and is compared with these only.",
     "sketch": "a cluster too large for the processor's cache. Each row also has a short form, which rules out nearly "
     "all rows without reading the rest.",
@@ -17,11 +17,11 @@ LAYOUTS = {
     "sieve": "rows of many ranges. The values of an attribute fall into a few dozen buckets, each with a bitmap of the "
     "rows that may admit one of its values; the few rows that all bitmaps of an event have in common are tested.",
 }
-"""How a group of rows can be stored."""
+"""The ways to store a group of rows, and what each means."""
 
 
 def attribute_of(column: str) -> str:
-    """The attribute of a column, whose name is an attribute and a type."""
+    """The attribute of a column. A column's name is an attribute and a kind."""
     return column.rpartition(" ")[0]
 
 
@@ -41,12 +41,12 @@ def reached(group: Mapping[str, Any]) -> str:
 
 def as_sentences(group: Mapping[str, Any]) -> str:
     """A group in sentences: its attributes, how an event finds its rows, and the expected time."""
-    asked = _listed(group["attributes"])
+    attributes = _listed(group["attributes"])
     way = reached(group)
-    found = "It is compared with all rows" if way.startswith("all") else f"An event finds its rows {way}"
+    access = "It is compared with all rows" if way.startswith("all") else f"An event finds its rows {way}"
     return (
-        f"{group['rows']:,} rows ask for {asked}, and are stored as a {group['layout']}. {found}. On average it is "
-        f"compared with {group['expected_candidates']:,.1f} of them, which is expected to take "
+        f"{group['rows']:,} rows ask for {attributes}, and are stored as a {group['layout']}. {access}. On average it "
+        f"is compared with {group['expected_candidates']:,.1f} of them, which is expected to take "
         f"{group['expected_ns']:,.1f} ns."
     )
 

@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 MINUTES = 24 * 60
 _BUSIEST = 12
 _LETTERS = 8
-_JUDGED = 500
-"""Notifications, and pairs of an event and a subscription without one, that the reference evaluates again."""
-_REFUSING = ("decode", "validate", "late")
+_CHECKED = 500
+"""Notifications that the reference evaluates again, and as many random pairs of an event and a subscription."""
+_REJECTING = ("decode", "validate", "late")
 """Stages that keep an event from being matched."""
 _TRIED = 400
-"""Subscriptions that are tried, at most, to find a near miss."""
+"""Most subscriptions that are evaluated to find a near miss."""
 
 
 @dataclass(frozen=True, slots=True)
-class Busy:
+class BusySubscription:
     """A subscription with many notifications."""
 
     id: str
@@ -42,7 +42,7 @@ class Busy:
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class LetterExample:
     """A dead letter."""
 
     stage: str
@@ -51,7 +51,7 @@ class Letter:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ExplainedSubscription:
     """A subscription, and why an event matches it or does not."""
 
     id: str
@@ -61,12 +61,13 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """How many pairs with and without a notification the reference evaluated, and on how many it disagreed."""
+class ReferenceCheck:
+    """Pairs of an event and a subscription that the reference evaluated again."""
 
-    told: int
-    untold: int
-    otherwise: int
+    notifications: int
+    pairs: int
+    """Random pairs, most of them without a notification."""
+    disagreements: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,26 +82,27 @@ class DemoOutcome:
     events_by_category: Mapping[str, int]
     notifications_by_category: Mapping[str, int]
     by_area_and_hour: Mapping[str, list[int]]
-    """Notifications by the uppermost category."""
+    """Notifications of each hour, by the uppermost category."""
     matches_of_events: list[int]
-    """How many events match no subscription, one, two …"""
-    told_of_subscriptions: list[int]
-    """How many subscriptions have no notification, one, two …"""
+    """How many events match 0, 1, 2 … subscriptions."""
+    notifications_of_subscriptions: list[int]
+    """How many subscriptions have 0, 1, 2 … notifications."""
     owners: int
     """People with a notification."""
     by_kind: Mapping[str, tuple[int, int]]
     """Subscriptions and notifications by the kind of wish."""
-    busiest: list[Busy]
+    busiest: list[BusySubscription]
     letters_by_reason: Mapping[tuple[str, str], int]
-    letters: list[Letter]
+    letters: list[LetterExample]
     index_bytes: int
     """The size of the index on disk."""
     plan: Mapping[str, Any]
     """The matcher's statistics."""
     event: Mapping[str, Any] | None
-    hit: Told | None
-    near_miss: Told | None
-    judged: Judged
+    """The event that `hit` and `near_miss` explain."""
+    hit: ExplainedSubscription | None
+    near_miss: ExplainedSubscription | None
+    reference_check: ReferenceCheck
 
     @property
     def events(self) -> int:
@@ -115,18 +117,18 @@ class DemoOutcome:
         return int(self.metrics["subscriptions"])
 
     @property
-    def refused(self) -> int:
-        """Events that were refused before they could be matched."""
-        return sum(self.metrics["dead_letters"].get(stage, 0) for stage in _REFUSING)
+    def rejected(self) -> int:
+        """Events that were rejected before they could be matched."""
+        return sum(self.metrics["dead_letters"].get(stage, 0) for stage in _REJECTING)
 
     @property
     def duplicates(self) -> int:
-        """Events whose id had come before."""
+        """Events with the id of an earlier event."""
         return int(self.metrics["duplicates"])
 
     @property
     def matched(self) -> int:
-        """Events that were matched: neither refused nor duplicates."""
+        """Events that were matched: neither rejected nor duplicates."""
         return sum(self.matches_of_events)
 
     @property
@@ -141,31 +143,31 @@ class DemoOutcome:
         return float(ended - self.metrics["seconds"])
 
     def seconds(self, name: str) -> float:
-        """The time of all steps of a name."""
+        """The time of all steps of a name, added up."""
         return sum(step.seconds for step in self.steps if step.name == name)
 
 
 def gather(folder: DemoFolder) -> DemoOutcome:
-    """Read all that the pipeline has written."""
+    """Read the outcome from the files that the pipeline wrote."""
     from pyarrow import parquet
 
     metrics = _batch_line(folder.metrics)
     subscriptions = parquet.read_table(folder.subscriptions)
     notifications = _read_notifications(folder.notifications)
     letters = list(_json_lines(folder.dead_letters.rglob("*.json")))
-    refused = {letter["event_id"] for letter in letters if letter.get("event_id")}
-    events = _events(folder.events, refused)
+    rejected = {letter["event_id"] for letter in letters if letter.get("event_id")}
+    events = _events(folder.events, rejected)
     version = json.loads((folder.index / "current.json").read_text("utf-8"))
     engine = _engine(folder, version)
     per_event = _counts(notifications, "event_id")
     per_subscription = _counts(notifications, "subscription_id")
     categories = Counter(event["category"] for event in events.values())
     kinds = dict(zip(*(subscriptions[name].to_pylist() for name in ("id", "kind")), strict=True))
-    hit, near_miss = _told(engine, events, notifications, subscriptions, folder)
-    told = dict.fromkeys(sorted(set(kinds.values())), 0)
+    hit, near_miss = _explained(engine, events, notifications, subscriptions, folder)
+    notified = dict.fromkeys(sorted(set(kinds.values())), 0)
     for id, count in per_subscription.items():
-        told[kinds[id]] += count
-    wanted = Counter(kinds.values())
+        notified[kinds[id]] += count
+    subscribed = Counter(kinds.values())
     return DemoOutcome(
         metrics=metrics,
         steps=steps(folder.spark_log),
@@ -175,9 +177,9 @@ def gather(folder: DemoFolder) -> DemoOutcome:
         notifications_by_category=_counts(notifications, "category"),
         by_area_and_hour=_by_area_and_hour(notifications),
         matches_of_events=_histogram(per_event.values(), len(events)),
-        told_of_subscriptions=_histogram(per_subscription.values(), subscriptions.num_rows),
+        notifications_of_subscriptions=_histogram(per_subscription.values(), subscriptions.num_rows),
         owners=len(_counts(notifications, "owner")),
-        by_kind={kind: (wanted[kind], told[kind]) for kind in told},
+        by_kind={kind: (subscribed[kind], notified[kind]) for kind in notified},
         busiest=_busiest(per_subscription, subscriptions),
         letters_by_reason=Counter((each["stage"], _kind_of_reason(each["reason"])) for each in letters),
         letters=_varied(letters),
@@ -186,14 +188,14 @@ def gather(folder: DemoFolder) -> DemoOutcome:
         event=None if hit is None else hit[1],
         hit=None if hit is None else hit[0],
         near_miss=near_miss,
-        judged=_judge(engine, events, notifications, subscriptions, folder),
+        reference_check=_check(engine, events, notifications, subscriptions, folder),
     )
 
 
 def _batch_line(path: Path) -> dict[str, Any]:
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    found: dict[str, Any] = [line for line in lines if line["kind"] == "batch"][-1]
-    return found
+    last: dict[str, Any] = [line for line in lines if line["kind"] == "batch"][-1]
+    return last
 
 
 def _read_notifications(path: Path) -> pa.Table:
@@ -212,9 +214,9 @@ def _json_lines(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-def _events(folder: Path, refused: set[str]) -> dict[str, dict[str, Any]]:
-    """The events by id, without those that were refused; of duplicates the first."""
-    found: dict[str, dict[str, Any]] = {}
+def _events(folder: Path, rejected: set[str]) -> dict[str, dict[str, Any]]:
+    """The events by id, without those that were rejected; of duplicates the first."""
+    events: dict[str, dict[str, Any]] = {}
     for path in sorted(folder.glob("*.jsonl")):
         for line in path.read_text("utf-8").splitlines():
             try:
@@ -222,9 +224,9 @@ def _events(folder: Path, refused: set[str]) -> dict[str, dict[str, Any]]:
             except ValueError:
                 continue
             id = event.get("id")
-            if id is not None and id not in refused and isinstance(event["price"], float):
-                found.setdefault(id, event)
-    return found
+            if id is not None and id not in rejected and isinstance(event["price"], float):
+                events.setdefault(id, event)
+    return events
 
 
 def _engine(folder: DemoFolder, version: Mapping[str, Any]) -> Engine:
@@ -246,8 +248,8 @@ def _minute(text: str) -> int:
 
 
 def _by_minute(minutes: Iterable[int]) -> list[int]:
-    found = Counter(minutes)
-    return [found[minute] for minute in range(MINUTES)]
+    counts = Counter(minutes)
+    return [counts[minute] for minute in range(MINUTES)]
 
 
 def _minutes_of(notifications: pa.Table) -> list[int]:
@@ -268,25 +270,25 @@ def _by_area_and_hour(notifications: pa.Table) -> dict[str, list[int]]:
     table = pa.table({"category": notifications["category"], "hour": pc.hour(notifications["event_time"])})
     grouped = table.group_by(["category", "hour"]).aggregate([([], "count_all")])
     above = {category: path[-1] for category, path in ancestors().items()}
-    found = {area: [0] * 24 for area in dict.fromkeys(above.values())}
+    by_area = {area: [0] * 24 for area in dict.fromkeys(above.values())}
     for row in grouped.to_pylist():
-        found[above[row["category"]]][row["hour"]] += row["count_all"]
-    return dict(sorted(found.items(), key=lambda pair: -sum(pair[1])))
+        by_area[above[row["category"]]][row["hour"]] += row["count_all"]
+    return dict(sorted(by_area.items(), key=lambda pair: -sum(pair[1])))
 
 
 def _histogram(counts: Iterable[int], of: int) -> list[int]:
-    """How many of `of` things have a count of 0, 1, 2 …; those without a count have 0."""
-    found = Counter(counts)
-    found[0] = of - sum(found.values())
-    return [found[count] for count in range(max(found) + 1)]
+    """How many of `of` things have a count of 0, 1, 2 …; those that `counts` leaves out have 0."""
+    things = Counter(counts)
+    things[0] = of - sum(things.values())
+    return [things[count] for count in range(max(things) + 1)]
 
 
-def _busiest(counts: Mapping[str, int], subscriptions: pa.Table) -> list[Busy]:
+def _busiest(counts: Mapping[str, int], subscriptions: pa.Table) -> list[BusySubscription]:
     """The subscriptions with most notifications, one of each text."""
     rows = {row["id"]: row for row in _rows(subscriptions, list(counts)[: 20 * _BUSIEST])}
-    texts: dict[str, Busy] = {}
+    texts: dict[str, BusySubscription] = {}
     for id, row in rows.items():
-        texts.setdefault(row["where"], Busy(id, row["owner"], row["where"], counts[id]))
+        texts.setdefault(row["where"], BusySubscription(id, row["owner"], row["where"], counts[id]))
     return sorted(texts.values(), key=lambda busy: (-busy.count, busy.id))[:_BUSIEST]
 
 
@@ -294,8 +296,8 @@ def _rows(subscriptions: pa.Table, ids: list[str]) -> list[dict[str, Any]]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    found: list[dict[str, Any]] = subscriptions.filter(pc.is_in(subscriptions["id"], pa.array(ids, "str"))).to_pylist()
-    return found
+    rows: list[dict[str, Any]] = subscriptions.filter(pc.is_in(subscriptions["id"], pa.array(ids, "str"))).to_pylist()
+    return rows
 
 
 def _kind_of_reason(reason: str) -> str:
@@ -303,17 +305,17 @@ def _kind_of_reason(reason: str) -> str:
     return reason.splitlines()[0]
 
 
-def _varied(letters: list[dict[str, Any]]) -> list[Letter]:
-    """One of each kind, up to _LETTERS."""
+def _varied(letters: list[dict[str, Any]]) -> list[LetterExample]:
+    """One dead letter of each stage and reason, at most _LETTERS."""
     first: dict[tuple[str, str], dict[str, Any]] = {}
     for each in letters:
         first.setdefault((each["stage"], _kind_of_reason(each["reason"])), each)
     chosen = sorted(first.values(), key=lambda each: each["stage"])[:_LETTERS]
-    return [Letter(each["stage"], each["reason"], each["event"]) for each in chosen]
+    return [LetterExample(each["stage"], each["reason"], each["event"]) for each in chosen]
 
 
 def _enriched(event: Mapping[str, Any], sellers: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The event as it was matched: without its id, with the columns of its seller."""
+    """The event as it was matched: without its id, with the attributes of its seller."""
     return {name: value for name, value in event.items() if name != "id"} | dict(sellers.get(event["seller"], {}))
 
 
@@ -327,13 +329,13 @@ def _sellers(path: Path) -> dict[str, dict[str, Any]]:
     }
 
 
-def _told(
+def _explained(
     engine: Engine,
     events: Mapping[str, Mapping[str, Any]],
     notifications: pa.Table,
     subscriptions: pa.Table,
     folder: DemoFolder,
-) -> tuple[tuple[Told, dict[str, Any]] | None, Told | None]:
+) -> tuple[tuple[ExplainedSubscription, dict[str, Any]] | None, ExplainedSubscription | None]:
     """A notification worth explaining, with its event; and a subscription that the event narrowly misses."""
     if not notifications.num_rows:
         return None, None
@@ -343,49 +345,51 @@ def _told(
     pairs = zip(sampled["event_id"].to_pylist(), sampled["subscription_id"].to_pylist(), strict=True)
     event_id, id = max(pairs, key=lambda pair: (rows[pair[1]]["kind"] == "trusted", len(rows[pair[1]]["where"]), pair))
     event = _enriched(events[event_id], _sellers(folder.sellers))
-    hit = Told(id, rows[id]["owner"], rows[id]["where"], engine.explain(id, event))
+    hit = ExplainedSubscription(id, rows[id]["owner"], rows[id]["where"], engine.explain(id, event))
     return (hit, event), _near_miss(engine, event, subscriptions)
 
 
-def _near_miss(engine: Engine, event: Mapping[str, Any], subscriptions: pa.Table) -> Told | None:
-    """The subscription that the event misses most narrowly, among some about its category if there are any."""
+def _near_miss(engine: Engine, event: Mapping[str, Any], subscriptions: pa.Table) -> ExplainedSubscription | None:
+    """The subscription that the event misses most narrowly, of some on its category if there are any."""
     import pyarrow.compute as pc
 
-    about = pc.match_substring(subscriptions["where"], f"category = '{event['category']}'")
-    rows = subscriptions.filter(about).slice(0, _TRIED).to_pylist() or subscriptions.slice(0, _TRIED).to_pylist()
-    found = [Told(row["id"], row["owner"], row["where"], engine.explain(row["id"], event)) for row in rows]
-    missed = [each for each in found if not each.explanation.matched and each.explanation.tree.parts]
+    on_category = pc.match_substring(subscriptions["where"], f"category = '{event['category']}'")
+    rows = subscriptions.filter(on_category).slice(0, _TRIED).to_pylist() or subscriptions.slice(0, _TRIED).to_pylist()
+    explained = [
+        ExplainedSubscription(row["id"], row["owner"], row["where"], engine.explain(row["id"], event)) for row in rows
+    ]
+    missed = [each for each in explained if not each.explanation.matched and each.explanation.tree.parts]
     return max(missed, key=_nearness, default=None)
 
 
-def _nearness(told: Told) -> tuple[int, int, int]:
-    """Fewest failing conditions first, then most that hold, then the shortest text."""
-    truths = [part.truth for part in told.explanation.tree.parts]
-    return truths.count(True) - len(truths), truths.count(True), -len(told.where)
+def _nearness(subscription: ExplainedSubscription) -> tuple[int, int, int]:
+    """Sorts by fewest conditions that fail, then most that hold, then the shortest text."""
+    truths = [part.truth for part in subscription.explanation.tree.parts]
+    return truths.count(True) - len(truths), truths.count(True), -len(subscription.where)
 
 
-def _judge(
+def _check(
     engine: Engine,
     events: Mapping[str, Mapping[str, Any]],
     notifications: pa.Table,
     subscriptions: pa.Table,
     folder: DemoFolder,
-) -> Judged:
+) -> ReferenceCheck:
     """Have the reference evaluate some pairs again, one by one."""
     rng = random.Random(1)
     sellers = _sellers(folder.sellers)
-    picked = rng.sample(range(notifications.num_rows), min(_JUDGED, notifications.num_rows))
+    picked = rng.sample(range(notifications.num_rows), min(_CHECKED, notifications.num_rows))
     some = notifications.take(sorted(picked))
-    told = list(zip(some["event_id"].to_pylist(), some["subscription_id"].to_pylist(), strict=True))
+    notified = list(zip(some["event_id"].to_pylist(), some["subscription_id"].to_pylist(), strict=True))
     names, ids = sorted(events), subscriptions["id"].to_pylist()
-    others = [(rng.choice(names), rng.choice(ids)) for _ in range(_JUDGED)] if names else []
-    known = _pairs_of(notifications, {event for event, _ in others})
-    otherwise = 0
-    for event, id in told:
-        otherwise += not engine.explain(id, _enriched(events[event], sellers)).matched
-    for event, id in others:
-        otherwise += engine.explain(id, _enriched(events[event], sellers)).matched is not ((event, id) in known)
-    return Judged(len(told), len(others), otherwise)
+    pairs = [(rng.choice(names), rng.choice(ids)) for _ in range(_CHECKED)] if names else []
+    matches = _pairs_of(notifications, {event for event, _ in pairs})
+    disagreements = 0
+    for event, id in notified:
+        disagreements += not engine.explain(id, _enriched(events[event], sellers)).matched
+    for event, id in pairs:
+        disagreements += engine.explain(id, _enriched(events[event], sellers)).matched is not ((event, id) in matches)
+    return ReferenceCheck(len(notified), len(pairs), disagreements)
 
 
 def _pairs_of(notifications: pa.Table, events: set[str]) -> set[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Plots for a page: shapes are inline SVG that stretches, words are HTML, which stays readable on a phone."""
+"""Plots for a page: shapes are inline SVG that stretches; text is HTML, which stays readable on a phone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HOURS = (0, 3, 6, 9, 12, 15, 18, 21, 24)
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar of a chart, labelled at its start, with the text of its value at its end."""
+    """A bar of a chart: its label, its length, and its value as text."""
 
     label: str
     length: float
@@ -83,7 +83,7 @@ def heat(rows: dict[str, list[int]], unit: str) -> str:
 
 
 def gantt(steps: Sequence[SparkStep], start: float, seconds: float) -> str:
-    """When each step ran, between the start and the end."""
+    """A Gantt chart: when each step ran, from `start` and for `seconds`."""
     lines = []
     for name in dict.fromkeys(step.name for step in steps):
         own = [step for step in steps if step.name == name]
@@ -100,20 +100,20 @@ def gantt(steps: Sequence[SparkStep], start: float, seconds: float) -> str:
 
 
 def nice(most: int) -> int:
-    """The next round number."""
+    """The next round number: `most` or above."""
     unit = 10 ** max(0, len(str(most)) - 1)
     return next((each * unit for each in (1, 2, 3, 4, 5, 6, 8, 10) if each * unit >= most), 10 * unit) or 1
 
 
 def doubling(counts: Sequence[int], most: int = 10) -> list[tuple[str, int]]:
-    """A histogram of counts in buckets of 0, 1, 2, 3–4, 5–8 and so on; the last bucket has all the rest."""
-    found = [("0", sum(counts[:1])), ("1", sum(counts[1:2])), ("2", sum(counts[2:3]))]
+    """A histogram as buckets 0, 1, 2, 3–4, 5–8 and so on, at most `most`; the last bucket has all the rest."""
+    buckets = [("0", sum(counts[:1])), ("1", sum(counts[1:2])), ("2", sum(counts[2:3]))]
     low = 3
     while low < len(counts):
         high = 2 * (low - 1)
-        if len(found) == most - 1 and high < len(counts) - 1:
-            found.append((f"{low}+", sum(counts[low:])))
+        if len(buckets) == most - 1 and high < len(counts) - 1:
+            buckets.append((f"{low}+", sum(counts[low:])))
             break
-        found.append((f"{low}–{high}", sum(counts[low : high + 1])))
+        buckets.append((f"{low}–{high}", sum(counts[low : high + 1])))
         low = high + 1
-    return found
+    return buckets

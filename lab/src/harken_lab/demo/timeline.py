@@ -8,26 +8,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-INDEX, MATCH, NOTIFY, REFUSE, OTHER = (
+INDEX, MATCH, NOTIFY, LETTERS, OTHER = (
     "index the subscriptions",
     "decode, join and match",
     "write the notifications",
     "collect the dead letters",
-    "look at the sources",
+    "inspect the sources",
 )
-STEPS = (OTHER, INDEX, MATCH, REFUSE, NOTIFY)
+STEPS = (OTHER, INDEX, MATCH, LETTERS, NOTIFY)
 
 
 @dataclass(frozen=True, slots=True)
 class SparkStep:
-    """Work of Spark; times are seconds since 1970."""
+    """A step that Spark ran; times are seconds since 1970."""
 
     name: str
     start: float
     end: float
     tasks: int
     busy: float
-    """The seconds of its tasks, added up."""
+    """The run times of its tasks, added up, in seconds."""
 
     @property
     def seconds(self) -> float:
@@ -35,7 +35,7 @@ class SparkStep:
 
 
 def steps(folder: Path) -> list[SparkStep]:
-    """The steps in the logs of a folder, by start."""
+    """The steps in the event logs of a folder, by start."""
     plans: dict[int, Any] = {}
     ends: dict[int, float] = {}
     tasks: dict[int, list[float]] = {}
@@ -53,12 +53,12 @@ def steps(folder: Path) -> list[SparkStep]:
             case "SparkListenerTaskEnd" if event["Stage ID"] in stages and "Task Metrics" in event:
                 busy = event["Task Metrics"]["Executor Run Time"] / 1e3
                 tasks.setdefault(stages[event["Stage ID"]], []).append(busy)
-    found = [
+    finished = [
         SparkStep(_name(plan), plan["time"] / 1e3, ends[number], len(tasks.get(number, ())), sum(tasks.get(number, ())))
         for number, plan in plans.items()
         if number in ends
     ]
-    return sorted(found, key=lambda step: step.start)
+    return sorted(finished, key=lambda step: step.start)
 
 
 def _events(folder: Path) -> Iterator[dict[str, Any]]:
@@ -73,7 +73,7 @@ def _name(plan: dict[str, Any]) -> str:
     if "harken_build_index" in text:
         return INDEX
     if "InsertIntoHadoopFsRelationCommand" in text:
-        return REFUSE if "/dead-letters" in text else NOTIFY
+        return LETTERS if "/dead-letters" in text else NOTIFY
     if "OverwriteByExpression" in text or "noop" in text:
         return MATCH
-    return OTHER if "enriching" in origin else REFUSE
+    return OTHER if "enriching" in origin else LETTERS

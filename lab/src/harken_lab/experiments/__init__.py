@@ -1,4 +1,4 @@
-"""The experiments of the papers, run again: `harken experiment NAME`. A file holds an experiment."""
+"""The papers' experiments, run again with `harken experiment NAME`. Each has a module of its own."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EXPERIMENTS: dict[str, str] = {
     "overlap-optimum": "harken_lab.experiments.overlap_optimum",
     "overview": "harken_lab.experiments.overview",
 }
-"""By name, in the order of the papers. A module is imported when its experiment is asked for."""
+"""Modules by the name of their experiment, in the order of the papers. A module is imported when it is first used."""
 
 
 def find_experiment(name: str) -> Experiment:
@@ -36,5 +36,5 @@ def find_experiment(name: str) -> Experiment:
     if name not in EXPERIMENTS:
         hint = did_you_mean(name, EXPERIMENTS) or f"there are: {', '.join(EXPERIMENTS)}"
         raise CapabilityError(f"there is no experiment `{name}`", hint=hint)
-    found: Experiment = import_module(EXPERIMENTS[name]).EXPERIMENT
-    return found
+    experiment: Experiment = import_module(EXPERIMENTS[name]).EXPERIMENT
+    return experiment

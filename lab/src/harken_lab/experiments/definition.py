@@ -1,4 +1,4 @@
-"""What an experiment is: parameters by scale, a way to measure, claims to judge, plots to draw; and its result."""
+"""Experiments, with parameters by scale, a way to measure, claims to judge and plots to draw; and their results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OVERLAPPING = (
 )
 
 Tell = Callable[[str], None]
-"""Gets progress messages."""
+"""A callback for progress messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Experiment:
     plots: tuple[Plot | Dots, ...] = ()
 
     def run(self, scale: str, seed: int, tell: Tell, **parameters: Any) -> ExperimentResult:
-        """Measure, and judge what was measured. Parameters override the scale's."""
+        """Measure, and judge the claims by the figures. `parameters` override those of the scale."""
         from harken_lab.experiments.running import PACES, Run
 
         if scale not in self.scales:
@@ -62,7 +62,7 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentResult:
-    """What an experiment measured, where, and what follows from it."""
+    """The rows that an experiment measured, the machine that it ran on, and the findings that follow."""
 
     experiment: str
     title: str
@@ -87,5 +87,5 @@ class ExperimentResult:
 
 
 def read_result(path: str | Path) -> ExperimentResult:
-    """A result that was written. Raises SourceError."""
+    """Read a result from its file. Raises SourceError."""
     return read_as(path, ExperimentResult.from_dict, "is not the result of an experiment")

@@ -1,6 +1,6 @@
-"""What experiments on XML documents share: engines full of XPath subscriptions, timed on documents as bytes.
+"""Engines full of XPath subscriptions, verified and timed on documents as bytes, for the experiments on XML.
 
-Unlike flat contestants these are whole engines: parsing is part of the time, as it is in the paper.
+Whole engines are measured, unlike contestants: the time includes parsing, as it does in the paper.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from harken_lab.workloads.workload import Model
 
 XPATH = "xpath"
 _CHUNK = 100_000
-"""Subscriptions that are texts and expressions at the same time."""
-_LITTLE = 200
+"""Subscriptions added at once. Only these are in memory both as texts and as expressions."""
+_WARM_UP = 200
 _VERIFIED, _EXPLAINED = 4, 60
-"""Documents that are verified, and subscriptions that are explained for each, besides some that match."""
+"""Documents that are verified; and random subscriptions that are explained for each, besides matching ones."""
 _RELOADED = 3
-"""Times that an engine is reloaded: the quickest counts."""
+"""How often an engine is reloaded. The quickest time counts."""
 
 
 def model_of(name: str, **parameters: object) -> Model:
-    """The model of a workload, for one who draws a little at a time."""
+    """The model of a workload, to draw from it in parts."""
     return find_recipe(name).model_with(parameters)
 
 
@@ -44,8 +44,8 @@ def streams(seed: int) -> list[np.random.Generator]:
     return list(map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2)))
 
 
-def filled(texts: Iterable[str], tell: Callable[[str], None], **options: str) -> tuple[Engine, float]:
-    """An engine with these subscriptions, and the seconds that it took to take them in. Drawing them is not timed.
+def filled_engine(texts: Iterable[str], tell: Callable[[str], None], **options: str) -> tuple[Engine, float]:
+    """An engine with these subscriptions, and the seconds of adding them. Drawing them is not timed.
 
     `options` are those of the engine.
     """
@@ -56,72 +56,75 @@ def filled(texts: Iterable[str], tell: Callable[[str], None], **options: str) ->
         records = [{"id": f"s{first + place}", "where": text, "language": XPATH} for place, text in enumerate(chunk)]
         started = perf_counter()
         report = engine.subscribe_many(records)
-        engine.stats()  # what came is indexed when it is looked at
+        engine.stats()  # reading statistics indexes new subscriptions
         seconds += perf_counter() - started
         if report.faults:
-            raise WrongAnswerError(f"a subscription was refused: {report.faults[0].error}")
+            raise WrongAnswerError(f"a subscription was rejected: {report.faults[0].error}")
         tell(f"{len(engine):,} subscriptions loaded")
     return engine, seconds
 
 
 def warm_up(texts: Iterable[str], documents: Sequence[bytes]) -> None:
-    """Do a little of everything, so that compiling kernels is in no figure."""
-    engine, _ = filled(islice(texts, _LITTLE), lambda text: None)
-    _parse(documents[:_LITTLE])
-    engine.match_batch(documents[:_LITTLE])
-    _reloaded_seconds(engine, documents[:_LITTLE])
+    """Do a little of everything, so that no figure includes compiling kernels."""
+    engine, _ = filled_engine(islice(texts, _WARM_UP), lambda text: None)
+    _parse(documents[:_WARM_UP])
+    engine.match_batch(documents[:_WARM_UP])
+    _reloaded_seconds(engine, documents[:_WARM_UP])
 
 
 def measure_documents(run: Run, engine: Engine, documents: Sequence[bytes]) -> Row:
-    """The time of an engine that has seen none of these documents, of one that has, and of parsing alone."""
+    """The times of matching documents for the first time, of matching them again, and of parsing alone."""
     first = _seconds(lambda: engine.match_batch(documents))
     verify_documents(engine, documents, run.seed)
     turns = {"parse": lambda: _parse(documents), XPATH: lambda: engine.match_batch(documents)}
-    found = interleaved(turns, run.pace.rounds)
+    timings = interleaved(turns, run.pace.rounds)
     matches = sum(engine.match_batch(documents).counts)
-    known = engine.stats()["documents"]
-    fresh, again = _reloaded_seconds(engine, documents)
-    seconds = found[XPATH].median
+    stats = engine.stats()["documents"]
+    reloaded, second = _reloaded_seconds(engine, documents)
+    seconds = timings[XPATH].median
     return {
-        **timed(found[XPATH].microseconds(len(documents))),
+        **timed(timings[XPATH].microseconds(len(documents))),
         "events": len(documents),
         "notifications": matches,
         "matches_per_event": round(matches / len(documents), 3),
-        "examined_per_event": known["seen_programs"],
+        "examined_per_event": stats["seen_programs"],
         "seconds": round(seconds, 4),
         "first_seconds": round(first, 4),
-        "parse_seconds": round(found["parse"].median, 4),
-        "parse_share": round(median(found["parse"].times(found[XPATH])), 4),
-        "path_seconds": round(max(0.0, fresh - again), 4),
+        "parse_seconds": round(timings["parse"].median, 4),
+        "parse_share": round(median(timings["parse"].times(timings[XPATH])), 4),
+        "path_seconds": round(max(0.0, reloaded - second), 4),
         "documents_per_second": round(len(documents) / seconds, 1),
-        "tag_paths": known["tag_paths"],
-        "bytes": sum(known["memory"].values()),
+        "tag_paths": stats["tag_paths"],
+        "bytes": sum(stats["memory"].values()),
     }
 
 
 def verify_documents(engine: Engine, documents: Sequence[bytes], seed: int) -> None:
-    """Raise WrongAnswerError unless explaining subscriptions, drawn and matching ones, gives what matching gives."""
+    """Raise WrongAnswerError unless explaining subscriptions, random and matching ones, agrees with matching."""
     rng = Random(seed)
     for document in rng.sample(list(documents), min(_VERIFIED, len(documents))):
-        found = set(engine.match(document).ids)
-        asked = {f"s{rng.randrange(len(engine))}" for _ in range(_EXPLAINED)}
-        for id in asked | set(islice(found, _EXPLAINED)):
-            if engine.explain(id, document).matched != (id in found):
-                told = "is found" if id in found else "is not found"
+        matches = set(engine.match(document).ids)
+        chosen = {f"s{rng.randrange(len(engine))}" for _ in range(_EXPLAINED)}
+        for id in chosen | set(islice(matches, _EXPLAINED)):
+            if engine.explain(id, document).matched != (id in matches):
+                outcome = "matches" if id in matches else "does not match"
                 raise WrongAnswerError(
-                    f"{engine.subscription(id).where} {told}, and should not be so: {document!r:.500}"
+                    f"{engine.subscription(id).where} {outcome}, but its explanation says otherwise: {document!r:.500}"
                 )
 
 
 def _reloaded_seconds(engine: Engine, documents: Sequence[bytes]) -> tuple[float, float]:
-    """The first and the second match of an engine that knows what is rare, but of no linear path what it fits."""
+    """Seconds of the first and second match of a reloaded engine.
+
+    It still has its statistics, but has to match linear paths with tag paths again.
+    """
     with TemporaryDirectory() as folder:
         engine.save(Path(folder, "engine"))
-        found = []
+        times = []
         for _ in range(_RELOADED):
             reloaded = Engine.load(Path(folder, "engine"))
-            found.append([_seconds(lambda each=reloaded: each.match_batch(documents)) for _ in range(2)])  # type: ignore[misc]
-        first, second = map(min, zip(*found, strict=True))
+            times.append([_seconds(lambda each=reloaded: each.match_batch(documents)) for _ in range(2)])  # type: ignore[misc]
+        first, second = map(min, zip(*times, strict=True))
         return first, second
 
 

@@ -1,4 +1,4 @@
-"""Generates parts of docs/algorithms.md and docs/experiments.md from the registry and committed results.
+"""Generates parts of docs/algorithms.md and docs/experiments.md from the registries and the committed results.
 
     python -m harken_lab.experiments.experiment_pages PAGE… RESULTS_FOLDER
 
@@ -29,7 +29,7 @@ FINDINGS = ("the paper's claim", "its figure", "here", "holds", "why")
 """The columns of a table of findings."""
 _MEASURED = {
     "µs per event": lambda row: row["us_per_event"],
-    "looked at per event": lambda row: row["examined_per_event"],
+    "examined per event": lambda row: row["examined_per_event"],
     "bytes per subscription": lambda row: row["bytes"] / row["subscriptions"],
     "µs to add one": lambda row: row["insert_us"],
     "µs to remove one": lambda row: row["delete_us"],
@@ -38,14 +38,14 @@ _MEASURED = {
 Lines = Iterator[str]
 
 
-def written(text: str, folder: str | Path) -> str:
-    """The page with its generated parts replaced, from the results of a folder. Raises CapabilityError."""
+def updated_page(text: str, folder: str | Path) -> str:
+    """The page with its generated parts rewritten from a folder of results. Raises CapabilityError."""
 
-    def part(found: re.Match[str]) -> str:
-        if found["name"] not in PARTS:
-            raise CapabilityError(f"there is no part `{found['name']}`", hint=f"there are: {', '.join(PARTS)}")
-        lines = "\n".join(PARTS[found["name"]](Path(folder)))
-        return f"{found['head']}\n{lines}\n\n{found['end']}"
+    def part(match: re.Match[str]) -> str:
+        if match["name"] not in PARTS:
+            raise CapabilityError(f"there is no part `{match['name']}`", hint=f"there are: {', '.join(PARTS)}")
+        lines = "\n".join(PARTS[match["name"]](Path(folder)))
+        return f"{match['head']}\n{lines}\n\n{match['end']}"
 
     return _PART.sub(part, text)
 
@@ -59,18 +59,18 @@ def results(folder: Path) -> Iterator[ExperimentResult]:
 
 
 def _capabilities(folder: Path) -> Lines:
-    """Who can do what. What all of them can do is told in a sentence."""
-    able = {name: {*algorithm_capabilities(name), *algorithm_traits(name)} for name in ALGORITHMS}
+    """A sentence with what all algorithms can do, and a table of capabilities, traits and options."""
+    abilities = {name: {*algorithm_capabilities(name), *algorithm_traits(name)} for name in ALGORITHMS}
     every: list[Capability | Trait] = [*Capability, *Trait]
-    common = [each for each in every if all(each in found for found in able.values())]
+    common = [each for each in every if all(each in own for own in abilities.values())]
     others = [each for each in every if each not in common]
     if common:
         yield f"All of them: {', '.join(common)}."
         yield ""
     yield from table_lines(
-        ["algorithm", *others, "options, with what they are unless given"],
+        ["algorithm", *others, "options with their defaults"],
         (
-            [_named(name), *("✓" if each in able[name] else "" for each in others), _options(name)]
+            [_named(name), *("✓" if each in abilities[name] else "" for each in others), _options(name)]
             for name in ALGORITHMS
         ),
     )
@@ -139,20 +139,20 @@ def origin(result: ExperimentResult) -> str:
 
 def _experiments(folder: Path) -> Lines:
     """The list of experiments."""
-    found = map(find_experiment, EXPERIMENTS)
-    yield from table_lines(["name", "what", "paper"], ([f"`{each.name}`", each.title, each.paper] for each in found))
+    rows = ([f"`{each.name}`", each.title, each.paper] for each in map(find_experiment, EXPERIMENTS))
+    yield from table_lines(["name", "what", "paper"], rows)
 
 
 def _findings(folder: Path) -> Lines:
     """The papers' claims beside our figures."""
-    found = [result for result in results(folder) if result.findings]
-    if not found:
+    judged = [result for result in results(folder) if result.findings]
+    if not judged:
         yield "Nothing was measured yet: `harken experiment all --output benchmarks/results/experiments`."
         return
-    every = [finding for result in found for finding in result.findings]
+    every = [finding for result in judged for finding in result.findings]
     counts = {holds: sum(finding.holds is holds for finding in every) for holds in HOLDS}
     yield f"{counts[True]} of {len(every)} claims hold, {counts[False]} do not, {counts[None]} cannot be told."
-    for result in found:
+    for result in judged:
         yield ""
         yield f"### {result.experiment}"
         yield ""
@@ -162,7 +162,7 @@ def _findings(folder: Path) -> Lines:
 
 
 def finding_cells(finding: Finding) -> list[str]:
-    """A row of a table of findings."""
+    """The cells of a finding in a table of findings."""
     return [finding.claim, finding.paper_figure, finding.ours, HOLDS[finding.holds], finding.why]
 
 
@@ -186,12 +186,12 @@ PARTS: dict[str, Callable[[Path], Lines]] = {
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Update pages; the last argument is the folder of results."""
+    """Update pages. The last argument is the folder of results."""
     if len(arguments) < 2:
         sys.exit("usage: python -m harken_lab.experiments.experiment_pages PAGE… RESULTS_FOLDER")
     *pages, folder = arguments
     for page in map(Path, pages):
-        page.write_text(written(page.read_text(encoding="utf-8"), folder), encoding="utf-8")
+        page.write_text(updated_page(page.read_text(encoding="utf-8"), folder), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ SIZE = "subscriptions"
 
 
 class WorkloadRows:
-    """Rows with look-ups. A contestant that was refused has no values."""
+    """Rows with look-ups. The row of a contestant that was refused has no figures."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self._rows = list(rows)
@@ -26,7 +26,7 @@ class WorkloadRows:
         return len(self._rows)
 
     def where(self, **wanted: Any) -> WorkloadRows:
-        """The rows that have these values."""
+        """The rows that have all of these values."""
         return WorkloadRows(row for row in self if all(row.get(name) == value for name, value in wanted.items()))
 
     def each(self, field: str) -> list[Any]:
@@ -34,13 +34,13 @@ class WorkloadRows:
         return list(dict.fromkeys(row[field] for row in self if field in row))
 
     def value(self, field: str, **wanted: Any) -> float | None:
-        """The value of the first row that has one."""
+        """The first value of a field; None if no row has one."""
         return next((row[field] for row in self.where(**wanted) if row.get(field) is not None), None)
 
     def points(self, field: str, by: str = SIZE, **wanted: Any) -> dict[Any, float]:
-        """The values of a field by another, ascending."""
-        found = {row[by]: row[field] for row in self.where(**wanted) if row.get(field) is not None}
-        return dict(sorted(found.items()))
+        """The values of one field by those of another, ascending."""
+        values = {row[by]: row[field] for row in self.where(**wanted) if row.get(field) is not None}
+        return dict(sorted(values.items()))
 
     def shared(self, field: str, contestants: Collection[str], **wanted: Any) -> list[Any]:
         """The sizes at which all contestants have a value, ascending."""
@@ -52,7 +52,7 @@ class WorkloadRows:
         return [row for row in self.where(entrant=contestant) if "limit" in row]
 
     def refusals(self, *contestants: str) -> list[str]:
-        """Why contestants were refused."""
+        """The reasons why contestants were refused."""
         return [
             f"{row['entrant']}: {row['refused']}" for row in self if "refused" in row and row["entrant"] in contestants
         ]

@@ -1,7 +1,7 @@
 """Gryphon's matching tree: time, visited nodes and space against subscriptions, and what each optimisation gains.
 
-The paper keeps the number of matches independent of the number of subscriptions; how, its text has lost. Here the
-decline of the attributes' popularity is chosen for each size so that subscriptions have enough tests.
+The paper keeps the number of matches independent of the number of subscriptions, but its text as it survives does not
+say how. Here the decline of the attributes' popularity is chosen for each size so that subscriptions have enough tests.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CONTESTANTS = (
 )
 _MODEL = Gryphon()
 _SLACK = 0.1
-"""How far a fitted exponent may exceed the theory's, for the constant of the bound and noise."""
+"""The tolerance of a fitted exponent above the theory's, for the constant of the bound and noise."""
 VISITED = "examined_per_event"
 
 

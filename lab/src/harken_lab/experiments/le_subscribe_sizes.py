@@ -17,7 +17,7 @@ THREE = (FAIR, EQUALITY, QUARANTINE)
 _BESIDE = ("hanson", "neon", "matching_tree", GOUGH, SCAN, "columnar")
 _CONTESTANTS = tuple(map(Contestant.of, (*THREE, *_BESIDE)))
 _CLAIMED_SIZE = 400_000
-_SUCH_AN_ORDER = 10**0.5
+_SAME_ORDER = 10**0.5
 """Figures within this factor are of the same order."""
 
 
@@ -40,18 +40,18 @@ def judge(rows: WorkloadRows) -> Iterator[Finding]:
 
 
 def _far_behind(rows: WorkloadRows) -> Finding:
-    found = about(_NAIVE, rows, QUARANTINE, NAIVE, 10_000, _SUCH_AN_ORDER)
+    finding = about(_NAIVE, rows, QUARANTINE, NAIVE, 10_000, _SAME_ORDER)
     size = max(rows.shared("us_per_event", (QUARANTINE, NAIVE)), default=0)
     if 0 < size < _CLAIMED_SIZE:
-        return _NAIVE.judged(None, found.ours, f"the paper says it of {_CLAIMED_SIZE:,} subscriptions")
-    return found
+        return _NAIVE.judged(None, finding.ours, f"the paper says it of {_CLAIMED_SIZE:,} subscriptions")
+    return finding
 
 
 def _scan_behind(rows: WorkloadRows) -> Finding:
-    found = pairs(rows, QUARANTINE, SCAN)
-    if not found:
+    compared = pairs(rows, QUARANTINE, SCAN)
+    if not compared:
         return _SCAN.unmeasured(missing(rows, QUARANTINE, SCAN))
-    return _SCAN.judged(found[-1].ratio >= 10, f"{found[-1].told} (holds from 10)")
+    return _SCAN.judged(compared[-1].ratio >= 10, f"{compared[-1].text} (holds from 10)")
 
 
 def _explodes(rows: WorkloadRows) -> Finding:
@@ -59,8 +59,8 @@ def _explodes(rows: WorkloadRows) -> Finding:
     if stops:
         first = stops[0]
         return _EXPLODES.judged(True, f"{first['workload']} with {first['subscriptions']:,}: {first['refused']}")
-    held = rows.points("index_bytes", entrant=GOUGH)
-    return _EXPLODES.unmeasured("no size of this scale is beyond the limit" if held else missing(rows, GOUGH))
+    points = rows.points("index_bytes", entrant=GOUGH)
+    return _EXPLODES.unmeasured("no size of this scale is beyond the limit" if points else missing(rows, GOUGH))
 
 
 _FIRST = Claim(

@@ -1,4 +1,4 @@
-"""How few evaluations can decide an event: a bound for large sets of subscriptions, brute force for small ones."""
+"""The fewest evaluations that decide an event: a bound for large sets of subscriptions, brute force for small ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROUNDS, _SHARPNESS, _STEP, _TOP_UPS = 30, 8, 0.4, 10
 
 
 def least(drawn: Overlapping, outcomes: NDArray[np.uint8]) -> float:
-    """Evaluations that nobody can do without, not even one who knows all outcomes beforehand.
+    """A lower bound on evaluations, which holds even if all outcomes are known beforehand.
 
     A subscription that matches needs all of its predicates. One that does not match needs a predicate that fails: the
     evaluated predicates cover all such subscriptions. No cover is smaller than a fractional packing: weights of
@@ -28,7 +28,7 @@ def least(drawn: Overlapping, outcomes: NDArray[np.uint8]) -> float:
 
 
 def packed(owners: NDArray[np.int64], slots: NDArray[np.int32], predicates: int) -> float:
-    """The total of a fractional packing, by multiplicative weights. It is valid however far from the best it is."""
+    """The total of a fractional packing, by multiplicative weights. It is a valid bound even if not the best."""
     if not len(owners):
         return 0.0
     is_first = np.append(True, owners[1:] != owners[:-1])
@@ -40,7 +40,7 @@ def packed(owners: NDArray[np.int64], slots: NDArray[np.int32], predicates: int)
         crowded = np.add.reduceat((load**_SHARPNESS)[slots], heads)
         weights *= np.exp(np.clip(_STEP * (1 - crowded), -0.5, 0.5))
     load = np.bincount(slots, weights[number], predicates)
-    weights /= np.maximum(1.0, np.maximum.reduceat(load[slots], heads))  # no predicate has more than 1 from here on
+    weights /= np.maximum(1.0, np.maximum.reduceat(load[slots], heads))  # now no predicate has a load above 1
     for _ in range(_TOP_UPS):
         left = np.maximum(0.0, 1.0 - np.bincount(slots, weights[number], predicates))
         weights += np.minimum.reduceat((left / popularity)[slots], heads)
@@ -48,21 +48,21 @@ def packed(owners: NDArray[np.int64], slots: NDArray[np.int32], predicates: int)
 
 
 def touched(drawn: Overlapping, count: int) -> tuple[float, float]:
-    """The share of slots that the most popular predicates hold, and of subscriptions that have one of them."""
+    """The share of slots that the `count` most popular predicates fill, and of subscriptions with one of them."""
     is_popular = np.zeros(len(drawn.weights), bool)
     is_popular[np.argsort(-drawn.weights, kind="stable")[:count]] = True
-    held = is_popular[drawn.slots]
-    return float(held.mean()), float(np.logical_or.reduceat(held, drawn.starts[:-1]).mean())
+    in_slots = is_popular[drawn.slots]
+    return float(in_slots.mean()), float(np.logical_or.reduceat(in_slots, drawn.starts[:-1]).mean())
 
 
 def masks_of(drawn: Overlapping) -> list[int]:
-    """Each subscription as bits of its predicates."""
+    """Each subscription as a bit mask of its predicates."""
     rows = np.split(drawn.slots, drawn.starts[1:-1])
     return [sum(1 << int(each) for each in row) for row in rows]
 
 
 def optimum(drawn: Overlapping) -> float:
-    """The least expected number of evaluations of all strategies, those included that go by outcomes."""
+    """The least expected number of evaluations over all strategies, including those that depend on outcomes."""
     masks, chances = tuple(masks_of(drawn)), drawn.holding.tolist()
 
     @cache
@@ -83,7 +83,7 @@ def optimum(drawn: Overlapping) -> float:
 
 
 def certificate(drawn: Overlapping, outcomes: NDArray[np.uint8]) -> int:
-    """The fewest evaluations that decide all subscriptions, by one who knows the outcomes beforehand."""
+    """The fewest evaluations that decide all subscriptions, if the outcomes are known beforehand."""
     true = sum(1 << place for place, holds in enumerate(outcomes.tolist()) if holds)
     masks = masks_of(drawn)
     needed = 0

@@ -1,4 +1,4 @@
-"""What experiments on the order of expensive predicates share: drawn subscriptions, gone through in each order."""
+"""Runs events over a graph of overlapping subscriptions, in each order of evaluating predicates."""
 
 from __future__ import annotations
 
@@ -26,83 +26,84 @@ NAIVE, SEQUENTIAL, SUBORDER, ADAPTIVE = ORDERS
 EVALUATED, COST = "evaluated_per_event", "cost_per_event"
 MEANS = "means over all drawings of subscriptions"
 _VERIFIED = 2
-"""Events of each drawing of which answers are verified."""
+"""Events of each drawing whose answers are verified."""
 
 
 class Spent(NamedTuple):
-    """What an event took."""
+    """The number of evaluations and their total cost, of one event or as a mean."""
 
     evaluated: float
     cost: float
 
 
-class Ordered:
-    """Drawn subscriptions as a graph, and room to go through one event after the other."""
+class GraphRunner:
+    """Drawn subscriptions as an operator graph, over which events run one after the other."""
 
-    def __init__(self, drawn: Overlapping, known: NDArray[np.float64] | None = None) -> None:
-        """`known` are the chances of predicates as the graph is told them; at first it knows nothing."""
+    def __init__(self, drawn: Overlapping, selectivities: NDArray[np.float64] | None = None) -> None:
+        """`selectivities` are those that the graph assumes; without them it assumes none."""
         self.drawn = drawn
         self.graph = OperatorGraph.of_arrays(drawn.starts, drawn.slots, drawn.costs)
-        if known is not None:
-            self.graph.set_known(known)
+        if selectivities is not None:
+            self.graph.set_known(selectivities)
         self._candidates = np.arange(drawn.subscriptions, dtype=np.int32)
         self.order_chains()
 
     def order_chains(self) -> None:
-        """Order chains by what is known."""
+        """Order chains by the selectivities of the graph."""
         self.graph.order_chains()
         self._refresh()
 
     def learn(self) -> None:
-        """Go by what was counted so far, chains too."""
+        """Take selectivities from the outcomes counted so far, and order chains by them."""
         self.graph.learn()
         self.order_chains()
 
     def _refresh(self) -> None:
-        self.held = self.graph.held()
-        self.course, self.words = course_of(self.held)
+        self.frozen_graph = self.graph.held()
+        self.course, self.words = course_of(self.frozen_graph)
 
     def begin(self, order: str) -> None:
-        begin_event(*self.held[:2], self.words, self._candidates, ORDERS[order])
+        begin_event(*self.frozen_graph[:2], self.words, self._candidates, ORDERS[order])
 
     def run(self, outcomes: NDArray[np.uint8], order: str) -> Spent:
-        """Go through an event with these outcomes."""
+        """Evaluate an event with these outcomes."""
         self.begin(order)
-        evaluated, cost = run_event(*self.held[:2], self.words, self._candidates, outcomes, ORDERS[order])
+        evaluated, cost = run_event(*self.frozen_graph[:2], self.words, self._candidates, outcomes, ORDERS[order])
         return Spent(evaluated, cost)
 
-    def found(self) -> NDArray[np.int32]:
+    def matches(self) -> NDArray[np.int32]:
         """The matches of the last event."""
         return np.sort(self.course.found[: self.course.cursor[FOUND]])
 
     def verify(self, outcomes: NDArray[np.uint8], orders: Iterable[str] = ORDERS) -> None:
-        """Raise WrongAnswerError unless every order finds what all outcomes together say."""
+        """Raise WrongAnswerError unless every order finds the subscriptions whose predicates all hold."""
         for order in orders:
             evaluated = self.run(outcomes, order).evaluated
-            if not np.array_equal(self.found(), self.drawn.matches(outcomes)):
-                raise WrongAnswerError(f"{order} does not find what matches")
+            if not np.array_equal(self.matches(), self.drawn.matches(outcomes)):
+                raise WrongAnswerError(f"{order} finds other subscriptions than those that match")
             if evaluated != int(self.course.is_done.sum()):
                 raise WrongAnswerError(f"{order} evaluated a predicate twice")
 
 
 def drawings(model: Overlap, subscriptions: int, seed: int, count: int) -> Iterator[tuple[int, Overlapping]]:
-    """So many sets of subscriptions, each with its seed."""
+    """Draw `count` sets of subscriptions, each with its seed."""
     for place in range(count):
         yield seed + place, model.draw(subscriptions, np.random.default_rng((seed + place, 0)))
 
 
 def events_of(drawn: Overlapping, seed: int, count: int) -> list[NDArray[np.uint8]]:
-    """The outcomes of so many events."""
+    """The outcomes of `count` events."""
     rng = np.random.default_rng((seed, 1))
     return [drawn.outcomes(rng) for _ in range(count)]
 
 
-def spent_by(ordered: Ordered, events: Sequence[NDArray[np.uint8]], orders: Iterable[str] = ORDERS) -> dict[str, Spent]:
-    """The mean of what events take in each order. Answers are verified first."""
+def spent_by(
+    runner: GraphRunner, events: Sequence[NDArray[np.uint8]], orders: Iterable[str] = ORDERS
+) -> dict[str, Spent]:
+    """The mean evaluations and cost of events in each order. Answers are verified first."""
     for outcomes in events[:_VERIFIED]:
-        ordered.verify(outcomes, orders)
-    found = {order: [ordered.run(outcomes, order) for outcomes in events] for order in orders}
-    return {order: mean_of(each) for order, each in found.items()}
+        runner.verify(outcomes, orders)
+    return {order: mean_of(runner.run(outcomes, order) for outcomes in events) for order in orders}
 
 
 def mean_of(spent: Iterable[Spent]) -> Spent:
@@ -111,7 +112,7 @@ def mean_of(spent: Iterable[Spent]) -> Spent:
 
 
 def row_of(model: Overlap, subscriptions: int, entrant: str, algorithm: str | None = None) -> Row:
-    """What every row begins with."""
+    """The first fields of every row."""
     is_zipf = model.popularity == "zipf"
     return {
         "workload": "overlap",
@@ -126,7 +127,7 @@ def row_of(model: Overlap, subscriptions: int, entrant: str, algorithm: str | No
 
 
 def means(spent: Sequence[Spent]) -> Row:
-    """The mean over drawings, and how far these are apart."""
+    """The means over drawings, and the standard deviation of evaluations."""
     evaluated = [each.evaluated for each in spent]
     return {
         EVALUATED: round(fmean(evaluated), 2),
@@ -138,9 +139,9 @@ def means(spent: Sequence[Spent]) -> Row:
 
 def ratios(rows: WorkloadRows, one: str, other: str, field: str = EVALUATED) -> dict[tuple[int, float], float]:
     """The figures of one contestant divided by those of another, by figure and place."""
-    found = {}
+    quotients = {}
     for row in rows.where(entrant=one):
         beside = rows.value(field, figure=row["figure"], place=row["place"], entrant=other)
         if beside:
-            found[row["figure"], row["place"]] = row[field] / beside
-    return found
+            quotients[row["figure"], row["place"]] = row[field] / beside
+    return quotients

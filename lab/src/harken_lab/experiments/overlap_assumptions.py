@@ -20,7 +20,7 @@ from harken_lab.experiments.ordered import (
     ORDERS,
     SEQUENTIAL,
     SUBORDER,
-    Ordered,
+    GraphRunner,
     Spent,
     drawings,
     events_of,
@@ -36,10 +36,10 @@ from harken_lab.workloads.overlap import Overlap, Overlapping
 
 TRUE, SHUFFLED, BIASED, NOTHING, LEARNT = "true", "shuffled", "biased", "none", "learnt"
 KNOWLEDGE = (TRUE, SHUFFLED, BIASED, NOTHING, LEARNT)
-"""What an order is told of selectivities: as they are, those of other predicates, their square roots, nothing, and
-nothing but what outcomes tell."""
+"""The selectivities that an order assumes: the true ones, those of other predicates, the square roots of the true ones,
+none, and those learnt from outcomes."""
 _FIRST_LEARNING = 16
-"""Events after which what was learnt is used, and then each time there are twice as many: as engines do."""
+"""Events before learnt selectivities are first used. As in engines, they are updated each time the number doubles."""
 _DEAREST = 100.0
 
 
@@ -52,14 +52,14 @@ def measure(run: Run) -> Iterator[Row]:
 
 
 def _orders(run: Run, part: str, model: Overlap) -> Iterator[Row]:
-    """The four orders, with true selectivities and costs."""
+    """Measure the four orders, with true selectivities and costs."""
     run.tell(f"{part}, {model.popularity}")
     spent: dict[str, list[Spent]] = {order: [] for order in ORDERS}
     matches: list[int] = []
     for seed, drawn in drawings(model, run["subscriptions"], run.seed, run["seeds"]):
         events = events_of(drawn, seed, run["events"])
         matches += [len(drawn.matches(each)) for each in events]
-        for order, each in spent_by(Ordered(drawn, drawn.holding), events).items():
+        for order, each in spent_by(GraphRunner(drawn, drawn.holding), events).items():
             spent[order].append(each)
     for order, figures in spent.items():
         row = row_of(model, run["subscriptions"], order) | {"part": part, "events": run["events"]}
@@ -67,47 +67,48 @@ def _orders(run: Run, part: str, model: Overlap) -> Iterator[Row]:
 
 
 def _knowing(run: Run, model: Overlap) -> Iterator[Row]:
-    """The orders that go by selectivities, with each kind of knowledge, as events go by."""
+    """Measure the orders that use selectivities, with each kind of knowledge, period by period."""
     run.tell(f"selectivities, {model.popularity}")
     ends = _ends(run["learning_events"])
     spent: dict[tuple[str, str, int], list[Spent]] = {}
     for seed, drawn in drawings(model, run["subscriptions"], run.seed, run["seeds"]):
         events = events_of(drawn, seed, run["learning_events"])
-        runs = [(SEQUENTIAL, TRUE), *((order, known) for order in (SUBORDER, ADAPTIVE) for known in KNOWLEDGE)]
-        for order, known in runs:
-            for end, mean in zip(ends, _by_period(_told(drawn, known, seed), events, ends, order, known), strict=True):
-                spent.setdefault((order, known, end), []).append(mean)
-    for (order, known, end), figures in spent.items():
-        entrant = order if order == SEQUENTIAL else f"{order}, {known}"
+        runs = [(SEQUENTIAL, TRUE), *((order, knowledge) for order in (SUBORDER, ADAPTIVE) for knowledge in KNOWLEDGE)]
+        for order, knowledge in runs:
+            periods = _by_period(_runner(drawn, knowledge, seed), events, ends, order, knowledge)
+            for end, mean in zip(ends, periods, strict=True):
+                spent.setdefault((order, knowledge, end), []).append(mean)
+    for (order, knowledge, end), figures in spent.items():
+        entrant = order if order == SEQUENTIAL else f"{order}, {knowledge}"
         row = row_of(model, run["subscriptions"], entrant, order)
-        yield row | {"part": "selectivities", "knowledge": known, "seen": end} | means(figures)
+        yield row | {"part": "selectivities", "knowledge": knowledge, "seen": end} | means(figures)
 
 
 def _ends(events: int) -> list[int]:
-    """After how many events something is learnt, and the end."""
+    """The ends of the periods: the numbers of events after which learnt selectivities are updated, and the last."""
     ends = [_FIRST_LEARNING]
     while ends[-1] < events:
         ends.append(min(2 * ends[-1], events))
     return ends
 
 
-def _told(drawn: Overlapping, known: str, seed: int) -> Ordered:
-    if known in (NOTHING, LEARNT):
-        return Ordered(drawn)
-    if known == SHUFFLED:
-        return Ordered(drawn, np.random.default_rng((seed, 2)).permutation(drawn.holding))
-    return Ordered(drawn, np.sqrt(drawn.holding) if known == BIASED else drawn.holding)
+def _runner(drawn: Overlapping, knowledge: str, seed: int) -> GraphRunner:
+    if knowledge in (NOTHING, LEARNT):
+        return GraphRunner(drawn)
+    if knowledge == SHUFFLED:
+        return GraphRunner(drawn, np.random.default_rng((seed, 2)).permutation(drawn.holding))
+    return GraphRunner(drawn, np.sqrt(drawn.holding) if knowledge == BIASED else drawn.holding)
 
 
 def _by_period(
-    ordered: Ordered, events: Sequence[NDArray[np.uint8]], ends: Sequence[int], order: str, known: str
+    runner: GraphRunner, events: Sequence[NDArray[np.uint8]], ends: Sequence[int], order: str, knowledge: str
 ) -> Iterator[Spent]:
-    """The mean of each period; one who learns does so at its end."""
-    ordered.verify(events[0], [order])
+    """The mean of each period. Learnt selectivities are updated at its end."""
+    runner.verify(events[0], [order])
     for start, end in pairwise([0, *ends]):
-        yield mean_of(ordered.run(outcomes, order) for outcomes in events[start:end])
-        if known == LEARNT:
-            ordered.learn()
+        yield mean_of(runner.run(outcomes, order) for outcomes in events[start:end])
+        if knowledge == LEARNT:
+            runner.learn()
 
 
 def judge(rows: WorkloadRows) -> Iterator[Finding]:
@@ -120,34 +121,34 @@ def judge(rows: WorkloadRows) -> Iterator[Finding]:
 
 
 def _least(claim: Claim, rows: WorkloadRows, field: str) -> Finding:
-    """Whether the orders come one after the other, by what they spend."""
+    """Whether adaptive spends least, then Sub-Order, Sequential and naive."""
     if not len(rows):
         return claim.unmeasured("nothing was measured")
-    told, holds = [], True
+    figures, holds = [], True
     for popularity in rows.each("popularity"):
-        found = {order: rows.value(field, popularity=popularity, entrant=order) or 0.0 for order in ORDERS}
-        told.append(f"{popularity}: {', '.join(f'{order} {shown(value)}' for order, value in found.items())}")
-        holds &= found[ADAPTIVE] <= found[SUBORDER] <= found[SEQUENTIAL] <= found[NAIVE]
-    return claim.judged(holds, "; ".join(told))
+        spent = {order: rows.value(field, popularity=popularity, entrant=order) or 0.0 for order in ORDERS}
+        figures.append(f"{popularity}: {', '.join(f'{order} {shown(value)}' for order, value in spent.items())}")
+        holds &= spent[ADAPTIVE] <= spent[SUBORDER] <= spent[SEQUENTIAL] <= spent[NAIVE]
+    return claim.judged(holds, "; ".join(figures))
 
 
-def _last(rows: WorkloadRows, popularity: str, order: str, known: str) -> float:
-    """What is evaluated in the last period."""
-    inside = rows.where(popularity=popularity, algorithm=order, knowledge=known)
+def _last(rows: WorkloadRows, popularity: str, order: str, knowledge: str) -> float:
+    """Evaluations per event in the last period."""
+    inside = rows.where(popularity=popularity, algorithm=order, knowledge=knowledge)
     return list(inside.points(EVALUATED, by="seen").values())[-1]
 
 
-def _compared(rows: WorkloadRows, known: str) -> dict[tuple[str, str], float]:
-    """What is evaluated in the last period, as a multiple of what true selectivities need."""
+def _compared(rows: WorkloadRows, knowledge: str) -> dict[tuple[str, str], float]:
+    """Evaluations in the last period, as multiples of those with true selectivities."""
     return {
-        (popularity, order): _last(rows, popularity, order, known) / _last(rows, popularity, order, TRUE)
+        (popularity, order): _last(rows, popularity, order, knowledge) / _last(rows, popularity, order, TRUE)
         for popularity in rows.each("popularity")
         for order in (ADAPTIVE, SUBORDER)
     }
 
 
-def _multiples(found: dict[tuple[str, str], float]) -> str:
-    return ", ".join(f"{order} {shown(ratio)} ({popularity})" for (popularity, order), ratio in found.items())
+def _multiples(multiples: dict[tuple[str, str], float]) -> str:
+    return ", ".join(f"{order} {shown(ratio)} ({popularity})" for (popularity, order), ratio in multiples.items())
 
 
 def _wrong(rows: WorkloadRows) -> Finding:
@@ -169,12 +170,12 @@ def _learns(rows: WorkloadRows) -> Finding:
 def _unlearnt(rows: WorkloadRows) -> Finding:
     if not len(rows):
         return _UNLEARNT.unmeasured("nothing was measured")
-    told, holds = [], True
+    figures, holds = [], True
     for popularity in rows.each("popularity"):
-        ours, theirs = _last(rows, popularity, ADAPTIVE, NOTHING), _last(rows, popularity, SEQUENTIAL, TRUE)
-        told.append(f"{shown(ours)} and {shown(theirs)} ({popularity})")
-        holds &= ours <= theirs
-    return _UNLEARNT.judged(holds, f"adaptive and sequential: {', '.join(told)}")
+        adaptive, sequential = _last(rows, popularity, ADAPTIVE, NOTHING), _last(rows, popularity, SEQUENTIAL, TRUE)
+        figures.append(f"{shown(adaptive)} and {shown(sequential)} ({popularity})")
+        holds &= adaptive <= sequential
+    return _UNLEARNT.judged(holds, f"adaptive and sequential: {', '.join(figures)}")
 
 
 _COSTS = Claim(
@@ -188,20 +189,20 @@ _CORRELATED = Claim(
     "Where outcomes are correlated the orders keep their places: adaptive, Sub-Order, Sequential, naive",
     "section 4.2.4 leaves it out",
     "Orders go by the chance over all events, which is still the best guess at the beginning of an event.",
-    "What an outcome tells of other predicates is not used by any order.",
+    "No order uses what an outcome implies for other predicates.",
 )
 _WRONG = Claim(
     "Wrong selectivities cost evaluations",
     "not measured there",
     "An order that trusts them begins with predicates that hold.",
-    "They cost adaptive more than a tenth. They cost Sub-Order less where popularity is unequal: there even true ones "
-    "gain it little over Sequential.",
+    "They cost adaptive more than a tenth. They cost Sub-Order less if popularity is unequal, when even true ones make "
+    "it little better than Sequential.",
 )
 _LEARNS = Claim(
     "Learnt selectivities are as good as known ones after some hundred events",
     "section 3: known or learnt online, without figures",
-    "What is evaluated often is learnt soon, and what is not matters little. Where Sub-Order is even better off than "
-    "with true ones: unpopular predicates are seldom evaluated, stay near one half, and so come late in their chains.",
+    "Predicates that are evaluated often are learnt soon, and others matter little. Where Sub-Order needs even less "
+    "than with true ones: unpopular predicates are seldom evaluated, stay near one half, and so come late in chains.",
     "Rare predicates are evaluated too seldom to be learnt by then.",
 )
 _UNLEARNT = Claim(
@@ -246,7 +247,7 @@ EXPERIMENT = Experiment(
     plots=tuple(
         Plot(
             f"{order}_selectivities",
-            f"What {order} is told of selectivities",
+            f"Knowledge of selectivities: {order}",
             x="seen",
             y=EVALUATED,
             x_title="events seen",
@@ -254,7 +255,7 @@ EXPERIMENT = Experiment(
             facet="popularity",
             is_log_y=False,
             where={"part": "selectivities"},
-            entrants=[SEQUENTIAL, *(f"{order}, {known}" for known in KNOWLEDGE)],
+            entrants=[SEQUENTIAL, *(f"{order}, {knowledge}" for knowledge in KNOWLEDGE)],
             figure=MEANS,
         )
         for order in (ADAPTIVE, SUBORDER)

@@ -1,4 +1,4 @@
-"""Overlapping subscriptions: the time that it takes to choose what is evaluated next, and to settle what follows."""
+"""Overlapping subscriptions: the time of choosing the next predicate, and of settling what its outcome decides."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from harken.kernels.ordering import NOTHING, choose, settle
 from harken_lab.experiments.definition import OVERLAPPING, Experiment
 from harken_lab.experiments.figure_rows import TIME, Row, WorkloadRows
 from harken_lab.experiments.findings import Claim, Finding
-from harken_lab.experiments.ordered import ADAPTIVE, EVALUATED, ORDERS, Ordered, drawings, events_of, row_of
+from harken_lab.experiments.ordered import ADAPTIVE, EVALUATED, ORDERS, GraphRunner, drawings, events_of, row_of
 from harken_lab.experiments.plotting import Plot
 from harken_lab.experiments.running import Run, timed
 from harken_lab.harness.charts import shown
 from harken_lab.workloads.overlap import Overlap
 
 ONE_BY_ONE, AT_ONCE = "one by one", "at once"
-"""Kernels called for every predicate, as an engine does between evaluations; and called once for an event."""
+"""A call of kernels for every predicate, as engines make between evaluations; and one call for an event."""
 US = "us_per_predicate"
 _MOST = 5.0
 _PAPER_SIZE = 20_000
@@ -34,14 +34,14 @@ def measure(run: Run) -> Iterator[Row]:
             model = Overlap(predicates=predicates, popularity=popularity)
             run.tell(f"{size:,} subscriptions, {predicates:,} predicates, {popularity}")
             ((seed, drawn),) = drawings(model, size, run.seed, 1)
-            ordered = Ordered(drawn, drawn.holding)
+            runner = GraphRunner(drawn, drawn.holding)
             started = perf_counter()
-            ordered.order_chains()
+            runner.order_chains()
             chains = perf_counter() - started
             events = events_of(drawn, seed, run["events"])
             for outcomes in events[:2]:
-                ordered.verify(outcomes)
-            for (order, way), (evaluated, seconds) in _timed(ordered, events, run.pace.rounds).items():
+                runner.verify(outcomes)
+            for (order, way), (evaluated, seconds) in _timed(runner, events, run.pace.rounds).items():
                 row = row_of(model, size, f"{order}, {way}", order) | {"way": way, "events": len(events)}
                 row |= timed([each / len(events) * 1e6 for each in seconds])
                 row |= {EVALUATED: round(evaluated / len(events), 2)}
@@ -49,28 +49,28 @@ def measure(run: Run) -> Iterator[Row]:
                 yield row | ({"chains_seconds": round(chains, 4)} if order == "suborder" else {})
 
 
-def _timed(ordered: Ordered, events: Events, rounds: int) -> dict[tuple[str, str], tuple[int, list[float]]]:
-    """Evaluations, and seconds of the processor in each round; all ways in turn, without their warm-up."""
-    ways: dict[str, Callable[[Ordered, Events, str], int]] = {ONE_BY_ONE: one_by_one, AT_ONCE: _at_once}
+def _timed(runner: GraphRunner, events: Events, rounds: int) -> dict[tuple[str, str], tuple[int, list[float]]]:
+    """Evaluations, and processor seconds of each round, by order and way. They take turns, without their warm-up."""
+    ways: dict[str, Callable[[GraphRunner, Events, str], int]] = {ONE_BY_ONE: one_by_one, AT_ONCE: _at_once}
     counts: dict[tuple[str, str], int] = {}
     seconds: dict[tuple[str, str], list[float]] = {}
     for turn in range(rounds + 1):
         for order in ORDERS:
             for way, run in ways.items():
                 started = process_time()
-                counts[order, way] = run(ordered, events, order)
+                counts[order, way] = run(runner, events, order)
                 took = process_time() - started
                 if turn:
                     seconds.setdefault((order, way), []).append(took)
     return {key: (counts[key], each) for key, each in seconds.items()}
 
 
-def one_by_one(ordered: Ordered, events: Events, order: str) -> int:
-    """Go through events as an engine does. Returns how many predicates were evaluated."""
-    kind, words = ORDERS[order], (*ordered.held[:2], ordered.words)
+def one_by_one(runner: GraphRunner, events: Events, order: str) -> int:
+    """Evaluate events as an engine does. Returns the number of predicates evaluated."""
+    kind, words = ORDERS[order], (*runner.frozen_graph[:2], runner.words)
     holding, count = np.zeros(1, np.uint8), 0
     for outcomes in events:
-        ordered.begin(order)
+        runner.begin(order)
         predicate = choose(*words, kind)
         while predicate != NOTHING:
             holding[0] = outcomes[predicate]
@@ -79,8 +79,8 @@ def one_by_one(ordered: Ordered, events: Events, order: str) -> int:
     return count
 
 
-def _at_once(ordered: Ordered, events: Events, order: str) -> int:
-    return int(sum(ordered.run(outcomes, order).evaluated for outcomes in events))
+def _at_once(runner: GraphRunner, events: Events, order: str) -> int:
+    return int(sum(runner.run(outcomes, order).evaluated for outcomes in events))
 
 
 def judge(rows: WorkloadRows) -> Iterator[Finding]:
@@ -89,17 +89,17 @@ def judge(rows: WorkloadRows) -> Iterator[Finding]:
 
 
 def _quick(claim: Claim, rows: WorkloadRows, way: str) -> Finding:
-    found = rows.where(subscriptions=_PAPER_SIZE, algorithm=ADAPTIVE, way=way)
-    if not len(found):
+    measured = rows.where(subscriptions=_PAPER_SIZE, algorithm=ADAPTIVE, way=way)
+    if not len(measured):
         return claim.unmeasured(f"this scale does not have {_PAPER_SIZE:,} subscriptions")
-    told = ", ".join(f"{shown(row[US])} µs ({row['popularity']}, {shown(row[TIME])} µs an event)" for row in found)
+    times = ", ".join(f"{shown(row[US])} µs ({row['popularity']}, {shown(row[TIME])} µs an event)" for row in measured)
     others = ", ".join(
         f"{order} {shown(max(row[US] for row in rows.where(subscriptions=_PAPER_SIZE, algorithm=order, way=way)))}"
         for order in ORDERS
         if order != ADAPTIVE
     )
-    ours = f"{ADAPTIVE} {told}; others at most: {others} µs (holds below {_MOST:g} µs)"
-    return claim.judged(max(row[US] for row in found) < _MOST, ours)
+    ours = f"{ADAPTIVE} {times}; others at most: {others} µs (holds below {_MOST:g} µs)"
+    return claim.judged(max(row[US] for row in measured) < _MOST, ours)
 
 
 _ENGINE = Claim(
@@ -107,13 +107,13 @@ _ENGINE = Claim(
     "not measured there",
     "What a predicate is worth only falls as others are evaluated: it is computed again only at the top of the heap.",
     "A call from Python into a kernel takes some 2 µs of it, as the time of one call for a whole event shows. The rest "
-    "is to begin the event, to choose, and to settle the subscriptions that share the predicate.",
+    "is beginning the event, choosing, and settling the subscriptions that share the predicate.",
 )
 _KERNEL = Claim(
     "The same where a whole event is one call",
     "not measured there",
-    "Most of it is to settle the subscriptions that share the predicate.",
-    "Most of it is to settle the subscriptions that share the predicate, which are many.",
+    "Most of it is settling the subscriptions that share the predicate.",
+    "Most of it is settling the subscriptions that share the predicate, which are many.",
 )
 
 EXPERIMENT = Experiment(

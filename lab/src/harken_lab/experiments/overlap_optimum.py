@@ -1,4 +1,4 @@
-"""Overlapping subscriptions, theorem 2: how far each order is from the best possible, by brute force."""
+"""Overlapping subscriptions, theorem 2: the distance of each order from the optimum, by brute force."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from harken_lab.experiments.definition import OVERLAPPING, Experiment
 from harken_lab.experiments.figure_rows import Row, WorkloadRows
 from harken_lab.experiments.findings import Claim, Finding
 from harken_lab.experiments.least_evaluations import certificate, optimum
-from harken_lab.experiments.ordered import ADAPTIVE, EVALUATED, ORDERS, SEQUENTIAL, Ordered, drawings, row_of
+from harken_lab.experiments.ordered import ADAPTIVE, EVALUATED, ORDERS, SEQUENTIAL, GraphRunner, drawings, row_of
 from harken_lab.experiments.plotting import Plot
 from harken_lab.experiments.running import Run
 from harken_lab.harness.charts import shown
 from harken_lab.workloads.overlap import Overlap, Overlapping
 
 OPTIMUM, CLAIRVOYANT = "optimum", "clairvoyant"
-"""The best of all strategies; and one who knows all outcomes beforehand."""
+"""The best of all strategies; and a strategy that knows all outcomes beforehand."""
 _CLOSE = 1.1
 
 
@@ -29,43 +29,43 @@ def measure(run: Run) -> Iterator[Row]:
         for ratio in run["match_ratios"]:
             run.tell(f"{subscriptions} subscriptions, {predicates} predicates, {ratio:.1%} match")
             model = Overlap(predicates=predicates, match_ratio=ratio)
-            found = [expected(drawn) for _, drawn in drawings(model, subscriptions, run.seed, run["instances"])]
-            for name in found[0]:
-                row = row_of(model, subscriptions, name) | {"match_ratio": ratio, "instances": len(found)}
-                yield row | _summary([each[name] for each in found], [each[OPTIMUM] for each in found])
+            instances = [expected(drawn) for _, drawn in drawings(model, subscriptions, run.seed, run["instances"])]
+            for name in instances[0]:
+                row = row_of(model, subscriptions, name) | {"match_ratio": ratio, "instances": len(instances)}
+                yield row | _summary([each[name] for each in instances], [each[OPTIMUM] for each in instances])
 
 
 def _summary(own: list[Row], best: list[Row]) -> Row:
-    """Means, and by how much an order is above the optimum and above the clairvoyant, at the most."""
-    multiples = [mine[EVALUATED] / other[EVALUATED] for mine, other in zip(own, best, strict=True)]
-    found = {
+    """Means over instances, and the largest multiples of the optimum and of the clairvoyant strategy."""
+    multiples = [each[EVALUATED] / least[EVALUATED] for each, least in zip(own, best, strict=True)]
+    summary = {
         EVALUATED: round(fmean(each[EVALUATED] for each in own), 4),
         "times_optimum": round(fmean(multiples), 4),
         "most_times_optimum": round(max(multiples), 4),
     }
     if "factor" in own[0]:
-        found["most_times_clairvoyant"] = round(max(each["factor"] for each in own), 4)
-        found["beyond_longest"] = sum(each["beyond"] for each in own)
-    return found
+        summary["most_times_clairvoyant"] = round(max(each["factor"] for each in own), 4)
+        summary["beyond_longest"] = sum(each["beyond"] for each in own)
+    return summary
 
 
 def expected(drawn: Overlapping) -> dict[str, Row]:
-    """What each order is expected to evaluate, over all outcomes that there can be, and the best that is possible."""
+    """The expected evaluations of each order, over all possible outcomes; and those of the best strategies."""
     outcomes = [np.array(each, np.uint8) for each in product((0, 1), repeat=len(drawn.holding))]
     chances = np.array([_chance(drawn, each) for each in outcomes])
     fewest = np.array([certificate(drawn, each) for each in outcomes])
     longest = int(np.diff(drawn.starts).max())
-    ordered = Ordered(drawn, drawn.holding)
-    found: dict[str, Row] = {}
+    runner = GraphRunner(drawn, drawn.holding)
+    figures: dict[str, Row] = {}
     for order in ORDERS:
-        evaluated = np.array([ordered.run(each, order).evaluated for each in outcomes])
-        found[order] = {
+        evaluated = np.array([runner.run(each, order).evaluated for each in outcomes])
+        figures[order] = {
             EVALUATED: float(evaluated @ chances),
             "factor": float((evaluated / fewest).max()),
             "beyond": int((evaluated > longest * fewest).sum()),
         }
-    found[OPTIMUM] = {EVALUATED: optimum(drawn)}
-    return found | {CLAIRVOYANT: {EVALUATED: float(fewest @ chances)}}
+    figures[OPTIMUM] = {EVALUATED: optimum(drawn)}
+    return figures | {CLAIRVOYANT: {EVALUATED: float(fewest @ chances)}}
 
 
 def _chance(drawn: Overlapping, outcomes: NDArray[np.uint8]) -> float:
@@ -79,11 +79,11 @@ def judge(rows: WorkloadRows) -> Iterator[Finding]:
 
 
 def _within(rows: WorkloadRows) -> Finding:
-    found = rows.where(entrant=SEQUENTIAL)
-    if not len(found):
+    measured = rows.where(entrant=SEQUENTIAL)
+    if not len(measured):
         return _FACTOR.unmeasured("nothing was measured")
-    beyond, most = (max(row[name] for row in found) for name in ("beyond_longest", "most_times_clairvoyant"))
-    instances = sum(row["instances"] for row in found)
+    beyond, most = (max(row[name] for row in measured) for name in ("beyond_longest", "most_times_clairvoyant"))
+    instances = sum(row["instances"] for row in measured)
     ours = f"{shown(most)} times at the most, over all outcomes of {instances:,} sets of subscriptions of up to 5"
     return _FACTOR.judged(beyond == 0, ours)
 
@@ -97,15 +97,15 @@ def _near(rows: WorkloadRows) -> Finding:
         return _NEAR.unmeasured("nothing was measured")
     mean = _multiples(rows, "times_optimum")
     most = max(row["most_times_optimum"] for row in rows.where(entrant=ADAPTIVE))
-    told = ", ".join(f"{order} {shown(value)}" for order, value in mean.items())
-    ours = f"times the optimum, on average: {told}; {ADAPTIVE} {shown(most)} at the most (holds up to {_CLOSE:g})"
+    ratios = ", ".join(f"{order} {shown(value)}" for order, value in mean.items())
+    ours = f"times the optimum, on average: {ratios}; {ADAPTIVE} {shown(most)} at the most (holds up to {_CLOSE:g})"
     return _NEAR.judged(mean[ADAPTIVE] <= _CLOSE, ours)
 
 
 def _nearest(rows: WorkloadRows) -> Finding:
     if not len(rows):
         return _NEAREST.unmeasured("nothing was measured")
-    known = [
+    multiples = [
         {
             order: rows.value("times_optimum", subscriptions=size, match_ratio=ratio, entrant=order) or 0.0
             for order in ORDERS
@@ -113,21 +113,21 @@ def _nearest(rows: WorkloadRows) -> Finding:
         for size in rows.each("subscriptions")
         for ratio in rows.each("match_ratio")
     ]
-    nearest = sum(each[ADAPTIVE] == min(each.values()) for each in known)
-    return _NEAREST.judged(nearest == len(known), f"at {nearest} of {len(known)} sizes and shares of matches")
+    nearest = sum(each[ADAPTIVE] == min(each.values()) for each in multiples)
+    return _NEAREST.judged(nearest == len(multiples), f"at {nearest} of {len(multiples)} sizes and shares of matches")
 
 
 _FACTOR = Claim(
-    "Sequential evaluates at most d times what one needs who knows all outcomes (d: predicates of the longest)",
+    "Sequential evaluates at most d times what is needed with all outcomes known (d: predicates of the longest)",
     "theorem 2: at most d times the optimum",
-    "Of all predicates that it takes together from one subscription, everybody needs one at least.",
+    "Of the predicates that it takes together from one subscription, every strategy needs at least one.",
     "This is a fault: the theorem is proven.",
 )
 _NEAR = Claim(
     "Harken's adaptive order is within a tenth of the best of all strategies",
     "not in the paper",
-    "To look one step ahead is nearly enough.",
-    "To look one step ahead is not enough.",
+    "Looking one step ahead is nearly enough.",
+    "Looking one step ahead is not enough.",
 )
 _NEAREST = Claim(
     "Of the four orders adaptive is the nearest to the optimum",

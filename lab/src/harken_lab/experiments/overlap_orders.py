@@ -1,4 +1,4 @@
-"""Overlapping subscriptions, figures 4 to 8: predicates evaluated per event, by the order in which they are."""
+"""Overlapping subscriptions, figures 4 to 8: predicates evaluated per event, by the order of evaluation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from harken_lab.experiments.ordered import (
     ORDERS,
     SEQUENTIAL,
     SUBORDER,
-    Ordered,
+    GraphRunner,
     Spent,
     drawings,
     events_of,
@@ -36,7 +36,7 @@ from harken_lab.harness.charts import shown
 from harken_lab.workloads.overlap import Overlap, Overlapping
 
 BOUND = "at least"
-"""Beside the orders: what nobody can do without."""
+"""Beside the orders: a lower bound on the evaluations of any strategy."""
 _PAPER = {
     # figure, subscriptions, predicates, longest: predicates evaluated per event
     (4, 80_000, 40_000, 5): {SEQUENTIAL: 7_761, SUBORDER: 7_037},
@@ -91,7 +91,7 @@ def measure(run: Run) -> Iterator[Row]:
         evidence: Row = {}
         for seed, drawn in drawings(point.model, point.subscriptions, run.seed, run["seeds"]):
             events = events_of(drawn, seed, run["events"])
-            for order, each in spent_by(Ordered(drawn, drawn.holding), events).items():
+            for order, each in spent_by(GraphRunner(drawn, drawn.holding), events).items():
                 spent[order].append(each)
             bound = fmean(least(drawn, outcomes) for outcomes in events)
             spent[BOUND].append(Spent(bound, bound))
@@ -107,12 +107,12 @@ def measure(run: Run) -> Iterator[Row]:
 
 
 def _evidence(point: Point, drawn: Overlapping) -> Row:
-    """Evaluations needed even if no predicate held, and how far the paper's number of evaluations can reach."""
-    found = {"least_if_none_holds": round(least(drawn, np.zeros(point.model.predicates, np.uint8)))}
+    """Evaluations needed if no predicate holds, and the slots and subscriptions that the paper's number can reach."""
+    evidence = {"least_if_none_holds": round(least(drawn, np.zeros(point.model.predicates, np.uint8)))}
     if SEQUENTIAL not in point.paper:
-        return found
+        return evidence
     slots, subscriptions = touched(drawn, point.paper[SEQUENTIAL])
-    return found | {"slots_held": round(slots, 4), "touched": round(subscriptions, 4)}
+    return evidence | {"slots_held": round(slots, 4), "touched": round(subscriptions, 4)}
 
 
 def judge(rows: WorkloadRows) -> Iterator[Finding]:
@@ -137,133 +137,135 @@ def _at(rows: WorkloadRows, figure: int, entrant: str) -> dict[Any, float]:
 
 
 def _never_above(claim: Claim, rows: WorkloadRows, smaller: str, larger: str) -> Finding:
-    found = ratios(rows, smaller, larger)
-    if not found:
+    quotients = ratios(rows, smaller, larger)
+    if not quotients:
         return claim.unmeasured("nothing was measured")
-    (figure, place), most = max(found.items(), key=lambda each: each[1])
-    above = sum(ratio > 1 for ratio in found.values())
+    (figure, place), most = max(quotients.items(), key=lambda each: each[1])
+    above = sum(ratio > 1 for ratio in quotients.values())
     ours = (
-        f"{smaller} by {larger}: {shown(min(found.values()))} to {shown(most)}, the most in figure {figure} at "
-        f"{place:,g}; above 1 at {above} of {len(found)} points"
+        f"{smaller} by {larger}: {shown(min(quotients.values()))} to {shown(most)}, the most in figure {figure} at "
+        f"{place:,g}; above 1 at {above} of {len(quotients)} points"
     )
     return claim.judged(above == 0, ours)
 
 
 def _on_average(rows: WorkloadRows) -> Finding:
-    found = ratios(rows, ADAPTIVE, SUBORDER)
+    quotients = ratios(rows, ADAPTIVE, SUBORDER)
     bound = ratios(rows, ADAPTIVE, BOUND)
-    if not found:
+    if not quotients:
         return _AVERAGE.unmeasured("nothing was measured")
-    mean = fmean(found.values())
+    mean = fmean(quotients.values())
     ours = (
-        f"{shown(mean)} times on average, {shown(min(found.values()))} to {shown(max(found.values()))}; "
-        f"{shown(fmean(bound.values()))} times what one needs at least who knows all outcomes (holds up to {_AIM:g})"
+        f"{shown(mean)} times on average, {shown(min(quotients.values()))} to {shown(max(quotients.values()))}; "
+        f"{shown(fmean(bound.values()))} times the least that is needed with all outcomes known (holds up to {_AIM:g})"
     )
     return _AVERAGE.judged(mean <= _AIM, ours)
 
 
 def _of_paper(rows: WorkloadRows, figure: int, entrant: str) -> Row | None:
     """The row at the largest place for which the paper has a figure."""
-    found = [row for row in rows.where(figure=figure, entrant=entrant) if "paper_evaluated" in row]
-    return max(found, key=lambda row: float(row["place"]), default=None)
+    shared = [row for row in rows.where(figure=figure, entrant=entrant) if "paper_evaluated" in row]
+    return max(shared, key=lambda row: float(row["place"]), default=None)
 
 
 def _reduced(rows: WorkloadRows) -> Finding:
-    known = _of_paper(rows, 4, SUBORDER)
-    if known is None:
+    row = _of_paper(rows, 4, SUBORDER)
+    if row is None:
         return _REDUCED.unmeasured("this scale does not have 80,000 subscriptions and 40,000 predicates")
-    figures = {name: _at(rows, 4, name)[known["place"]] for name in (*ORDERS, BOUND)}
-    told = ", ".join(f"{name} {shown(value)}" for name, value in figures.items())
+    figures = {name: _at(rows, 4, name)[row["place"]] for name in (*ORDERS, BOUND)}
+    evaluations = ", ".join(f"{name} {shown(value)}" for name, value in figures.items())
     share = figures[SUBORDER] / figures[NAIVE]
-    ours = f"{told}: {SUBORDER} {1 - share:.0%} below {NAIVE}, {ADAPTIVE} {1 - figures[ADAPTIVE] / figures[NAIVE]:.0%}"
-    return _REDUCED.judged(share <= _ALMOST_80, f"{ours} (holds from {1 - _ALMOST_80:.0%})")
+    lower = f"{SUBORDER} {1 - share:.0%} below {NAIVE}, {ADAPTIVE} {1 - figures[ADAPTIVE] / figures[NAIVE]:.0%}"
+    return _REDUCED.judged(share <= _ALMOST_80, f"{evaluations}: {lower} (holds from {1 - _ALMOST_80:.0%})")
 
 
 def _possible(rows: WorkloadRows) -> Finding:
-    known = _of_paper(rows, 4, SEQUENTIAL)
-    if known is None:
+    paper = _of_paper(rows, 4, SEQUENTIAL)
+    if paper is None:
         return _POSSIBLE.unmeasured("this scale does not have 80,000 subscriptions and 40,000 predicates")
-    (row,) = rows.where(figure=4, entrant=BOUND, place=known["place"])
+    (row,) = rows.where(figure=4, entrant=BOUND, place=paper["place"])
     needed = row["least_if_none_holds"]
     ours = (
-        f"{needed:,} at least even if no predicate held, {shown(row[EVALUATED])} with the outcomes as drawn, for one "
-        f"who knows them all; the {known['paper_evaluated']:,} most popular predicates hold {row['slots_held']:.0%} of "
-        f"the slots and are in {row['touched']:.0%} of the subscriptions"
+        f"at least {needed:,} even if no predicate held, {shown(row[EVALUATED])} with the outcomes as drawn and all "
+        f"known; the {paper['paper_evaluated']:,} most popular predicates fill {row['slots_held']:.0%} of the slots "
+        f"and are in {row['touched']:.0%} of the subscriptions"
     )
-    return _POSSIBLE.judged(needed <= known["paper_evaluated"], ours)
+    return _POSSIBLE.judged(needed <= paper["paper_evaluated"], ours)
 
 
 def _occurring(rows: WorkloadRows) -> Finding:
-    known = _of_paper(rows, 6, NAIVE)
-    if known is None:
+    row = _of_paper(rows, 6, NAIVE)
+    if row is None:
         return _OCCURRING.unmeasured("this scale does not have 20,000 subscriptions and 30,000 predicates")
-    figures = {name: _at(rows, 6, name)[known["place"]] for name in (*ORDERS, BOUND)}
-    told = ", ".join(f"{name} {shown(value)}" for name, value in figures.items())
+    figures = {name: _at(rows, 6, name)[row["place"]] for name in (*ORDERS, BOUND)}
+    evaluations = ", ".join(f"{name} {shown(value)}" for name, value in figures.items())
     is_alike = all(1 / ALIKE <= figures[name] / paper <= ALIKE for name, paper in _PAPER[6, 20_000, 30_000, 5].items())
-    ours = f"{told}; {known['distinct']:,} different predicates occur (holds if all three are within {ALIKE:g} times)"
+    ours = (
+        f"{evaluations}; {row['distinct']:,} different predicates occur (holds if all three are within {ALIKE:g} times)"
+    )
     return _OCCURRING.judged(is_alike, ours)
 
 
 def _grows(claim: Claim, rows: WorkloadRows, orders: tuple[str, ...]) -> Finding:
-    powers = {(figure, name): exponent(_at(rows, figure, name)) for figure in (4, 5) for name in (NAIVE, *orders)}
-    if any(power is None for power in powers.values()):
+    fitted = {(figure, name): exponent(_at(rows, figure, name)) for figure in (4, 5) for name in (NAIVE, *orders)}
+    if any(power is None for power in fitted.values()):
         return claim.unmeasured("it takes two sizes")
-    known = {key: power for key, power in powers.items() if power is not None}
-    told = "; ".join(
-        f"figure {figure}: " + ", ".join(f"{name} as size^{known[figure, name]:.2f}" for name in orders)
+    powers = {key: power for key, power in fitted.items() if power is not None}
+    exponents = "; ".join(
+        f"figure {figure}: " + ", ".join(f"{name} as size^{powers[figure, name]:.2f}" for name in orders)
         for figure in (4, 5)
     )
     if orders == (NAIVE,):
-        return claim.judged(min(known.values()) >= _LINEAR, f"{told} (holds from {_LINEAR:g})")
-    holds = all(known[figure, name] < known[figure, NAIVE] for figure in (4, 5) for name in orders)
-    return claim.judged(holds, f"{told} (holds if each is below naive's)")
+        return claim.judged(min(powers.values()) >= _LINEAR, f"{exponents} (holds from {_LINEAR:g})")
+    holds = all(powers[figure, name] < powers[figure, NAIVE] for figure in (4, 5) for name in orders)
+    return claim.judged(holds, f"{exponents} (holds if each is below naive's)")
 
 
 def _more_predicates(rows: WorkloadRows) -> Finding:
-    powers = {name: exponent(_at(rows, 6, name)) for name in ORDERS}
-    known = {name: power for name, power in powers.items() if power is not None}
-    if len(known) < len(ORDERS):
+    fitted = {name: exponent(_at(rows, 6, name)) for name in ORDERS}
+    powers = {name: power for name, power in fitted.items() if power is not None}
+    if len(powers) < len(ORDERS):
         return _PREDICATES.unmeasured("it takes two numbers of predicates")
-    told = ", ".join(f"{name} as predicates^{power:.2f}" for name, power in known.items())
-    holds = all(known[name] < known[NAIVE] for name in (SEQUENTIAL, SUBORDER, ADAPTIVE))
-    return _PREDICATES.judged(holds, f"{told} (holds if all are below naive's)")
+    exponents = ", ".join(f"{name} as predicates^{power:.2f}" for name, power in powers.items())
+    holds = all(powers[name] < powers[NAIVE] for name in (SEQUENTIAL, SUBORDER, ADAPTIVE))
+    return _PREDICATES.judged(holds, f"{exponents} (holds if all are below naive's)")
 
 
 def _length(rows: WorkloadRows) -> Finding:
-    found = {name: _at(rows, 7, name) for name in (SEQUENTIAL, SUBORDER, ADAPTIVE)}
-    if len(found[SEQUENTIAL]) < 2:
+    points = {name: _at(rows, 7, name) for name in (SEQUENTIAL, SUBORDER, ADAPTIVE)}
+    if len(points[SEQUENTIAL]) < 2:
         return _LENGTH.unmeasured("it takes two lengths")
-    first, last = min(found[SEQUENTIAL]), max(found[SEQUENTIAL])
-    told = ", ".join(f"{name} {shown(each[first])} and {shown(each[last])}" for name, each in found.items())
-    growth = found[SEQUENTIAL][last] / found[SEQUENTIAL][first]
-    ours = f"at {first} and at {last}: {told}; {SEQUENTIAL} {shown(growth)} times (holds up to {ALIKE:g})"
+    first, last = min(points[SEQUENTIAL]), max(points[SEQUENTIAL])
+    ends = ", ".join(f"{name} {shown(each[first])} and {shown(each[last])}" for name, each in points.items())
+    growth = points[SEQUENTIAL][last] / points[SEQUENTIAL][first]
+    ours = f"at {first} and at {last}: {ends}; {SEQUENTIAL} {shown(growth)} times (holds up to {ALIKE:g})"
     return _LENGTH.judged(growth <= ALIKE, ours)
 
 
 def _gap(rows: WorkloadRows) -> Finding:
-    found = {place: ratio for (figure, place), ratio in ratios(rows, SUBORDER, SEQUENTIAL).items() if figure == 7}
-    if len(found) < 2:
+    by_length = {place: ratio for (figure, place), ratio in ratios(rows, SUBORDER, SEQUENTIAL).items() if figure == 7}
+    if len(by_length) < 2:
         return _GAP.unmeasured("it takes two lengths")
-    first, last = found[min(found)], found[max(found)]
-    told = ", ".join(f"{place:g}: {shown(ratio)}" for place, ratio in sorted(found.items()))
-    return _GAP.judged(abs(1 - last) < abs(1 - first), f"{SUBORDER} by {SEQUENTIAL}, by length: {told}")
+    first, last = by_length[min(by_length)], by_length[max(by_length)]
+    gaps = ", ".join(f"{place:g}: {shown(ratio)}" for place, ratio in sorted(by_length.items()))
+    return _GAP.judged(abs(1 - last) < abs(1 - first), f"{SUBORDER} by {SEQUENTIAL}, by length: {gaps}")
 
 
 def _all_predicates(rows: WorkloadRows) -> Finding:
     shares = {row["place"]: row[EVALUATED] / row["predicates"] for row in rows.where(figure=7, entrant=NAIVE)}
     if not shares:
         return _ALL.unmeasured("nothing was measured")
-    told = ", ".join(f"{share:.0%} at length {place:g}" for place, share in shares.items())
-    return _ALL.judged(min(shares.values()) >= _LINEAR, f"{told} (holds from {_LINEAR:.0%})")
+    by_length = ", ".join(f"{share:.0%} at length {place:g}" for place, share in shares.items())
+    return _ALL.judged(min(shares.values()) >= _LINEAR, f"{by_length} (holds from {_LINEAR:.0%})")
 
 
 def _skewed(rows: WorkloadRows) -> Finding:
-    found = {name: _at(rows, 8, name) for name in (SEQUENTIAL, SUBORDER, ADAPTIVE)}
-    if len(found[SEQUENTIAL]) < 2:
+    points = {name: _at(rows, 8, name) for name in (SEQUENTIAL, SUBORDER, ADAPTIVE)}
+    if len(points[SEQUENTIAL]) < 2:
         return _SKEWED.unmeasured("nothing was measured")
-    told = "; ".join(f"{name} {', '.join(map(shown, each.values()))}" for name, each in found.items())
-    falling = all(after < before for each in found.values() for before, after in pairwise(each.values()))
-    return _SKEWED.judged(falling, f"uniform, then exponents 0.8, 1 and 1.2: {told}")
+    evaluations = "; ".join(f"{name} {', '.join(map(shown, each.values()))}" for name, each in points.items())
+    falls = all(after < before for each in points.values() for before, after in pairwise(each.values()))
+    return _SKEWED.judged(falls, f"uniform, then exponents 0.8, 1 and 1.2: {evaluations}")
 
 
 _READ = (
@@ -273,7 +275,7 @@ _READ = (
 _FIRST = Claim(
     "Sequential evaluates no more than naive, at every point",
     "figures 4 to 8",
-    "An outcome settles all subscriptions that share the predicate, and none of them is looked at again.",
+    "An outcome settles all subscriptions that share the predicate.",
     "Sequential evaluates all predicates of a subscription, also those after one that fails.",
 )
 _SECOND = Claim(
@@ -299,7 +301,7 @@ _REDUCED = Claim(
     "Sub-Order evaluates almost 80 % less than naive, with 80,000 subscriptions over 40,000 predicates",
     "figure 4: Sequential 7,761, Sub-Order 7,037",
     _READ,
-    f"It cannot be: what one needs at least who knows all outcomes is more than a quarter of naive. {_READ}",
+    f"It cannot be: even with all outcomes known more than a quarter of naive's evaluations are needed. {_READ}",
 )
 _POSSIBLE = Claim(
     "7,761 evaluations decide 80,000 subscriptions of 3 to 5 out of 40,000 predicates of uniform popularity",
@@ -349,7 +351,7 @@ _GAP = Claim(
 _ALL = Claim(
     "Naive evaluates almost all of the 5,000 predicates, whatever the length",
     "figure 7: close to 5,000",
-    "Somebody gets to each of them.",
+    "Some subscription gets to each of them.",
     "A rare predicate is evaluated only if all before it in its few subscriptions hold.",
 )
 _SKEWED = Claim(

@@ -20,24 +20,24 @@ WORKLOADS: dict[str, tuple[str, dict[str, Any]]] = {
     "gryphon": ("gryphon", {}),
     "two attributes": ("gryphon", {"attributes": 2, "values": 200, "popularity": 0.9, "decline": 0.9}),
 }
-"""By their name in the table: the workload and its parameters."""
+"""Name in the table, workload, and its parameters."""
 
 
 def measure(run: Run) -> Iterator[Row]:
-    # In a database an event takes tenths of a second: those algorithms are measured apart.
+    # In a database an event takes tenths of a second: topss-dbms measures those algorithms.
     names = [name for name in ALGORITHMS if "database" not in algorithm_options(name)]
     contestants = tuple(map(Contestant.of, names))
     for title, (name, parameters) in WORKLOADS.items():
         workload = run.draw(name, run["size"], **parameters)
         rows = [row | {"workload": title} for row in run.compare(workload, contestants)]
-        able = [each for each, row in zip(contestants, rows, strict=True) if "refused" not in row]
-        changes = {row["entrant"]: row for row in measure_changes(run, workload, able)}
+        filled = [each for each, row in zip(contestants, rows, strict=True) if "refused" not in row]
+        changes = {row["entrant"]: row for row in measure_changes(run, workload, filled)}
         for row in rows:
             yield {**changes.get(row["entrant"], {}), **row}
 
 
 def judge(rows: WorkloadRows) -> Iterator[Finding]:
-    """No paper makes a claim about all of them."""
+    """No findings: no paper makes a claim about all algorithms."""
     return iter(())
 
 

@@ -1,4 +1,4 @@
-"""Plots of an experiment: each says what is on its axes, and which rows it shows."""
+"""Plots of an experiment: the fields on their axes, and the rows that they show."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harken_lab.experiments.figure_rows import SIZE, TIME, Row
-from harken_lab.harness.charts import MEDIAN, Point, dots, lines, refuse_without_altair, save
+from harken_lab.harness.charts import MEDIAN, Point, dots, lines, require_altair, save
 
 if TYPE_CHECKING:
     from harken_lab.experiments.definition import Experiment, ExperimentResult
 
 IN_THE_PAPER, HERE = "in the paper", "here"
 FROM_THE_PAPER = " (paper)"
-"""The end of a contestant's name whose figures are the paper's own."""
+"""The names of contestants whose figures are the paper's own end with this."""
 
 Series = Mapping[str, Mapping[int, float]]
 """Figures by name, and by their place on the horizontal axis."""
@@ -23,7 +23,7 @@ Series = Mapping[str, Mapping[int, float]]
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A line for every contestant; a plot for every value of the facet."""
+    """A line for each contestant, in a plot for each value of the facet."""
 
     name: str
     title: str
@@ -39,12 +39,12 @@ class Plot:
     entrants: Sequence[str] = ()
     """The contestants that are drawn; all if empty."""
     figure: str = MEDIAN
-    """What a point is, below the title."""
+    """The subtitle, which says what a point is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dots:
-    """A figure for every contestant, one below the other; a plot for every workload."""
+    """A dot for each contestant, one below the other, in a plot for each workload."""
 
     name: str
     title: str
@@ -53,14 +53,14 @@ class Dots:
 
 
 def draw(experiment: Experiment, result: ExperimentResult, folder: str | Path) -> list[Path]:
-    """Write every plot that there are figures for, as SVG and PNG. Returns the paths."""
-    refuse_without_altair()
+    """Write every plot that has figures, as SVG and PNG. Returns the paths."""
+    require_altair()
     charts = {f"{result.experiment}_{plot.name}": chart(plot, result.rows) for plot in experiment.plots}
     return save(charts, folder)
 
 
 def chart(plot: Plot | Dots, rows: Sequence[Row], paper: Series | None = None) -> Any:
-    """The plot of these rows, with the paper's figures beside it on the same axes; None if there is nothing to draw."""
+    """Draw these rows, beside the paper's figures on the same axes. None if there is nothing to draw."""
     points = points_of(plot, rows)
     if isinstance(plot, Dots):
         return dots(points, plot.title, MEDIAN, plot.x_title)
@@ -71,7 +71,7 @@ def chart(plot: Plot | Dots, rows: Sequence[Row], paper: Series | None = None) -
 
 
 def points_of(plot: Plot | Dots, rows: Sequence[Row]) -> list[Point]:
-    """What the plot draws of these rows."""
+    """The points of a plot of these rows."""
     if isinstance(plot, Dots):
         return [
             {"title": row["workload"], "name": row["entrant"], "x": row[plot.x]}
@@ -102,6 +102,6 @@ def _of_paper(paper: Series) -> list[Point]:
 
 
 def _here(points: Sequence[Point]) -> list[Point]:
-    """Our own points, under a title that tells them from the paper's."""
+    """Our own points, under a title that distinguishes them from the paper's."""
     ours = [point for point in points if not point["name"].endswith(FROM_THE_PAPER)]
     return [point | {"title": point["title"] or HERE} for point in ours]

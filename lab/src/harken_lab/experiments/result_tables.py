@@ -1,4 +1,4 @@
-"""The figures of an experiment as tables: the numbers behind its plots."""
+"""The figures behind the plots of an experiment, as tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Table(NamedTuple):
 
 
 def tables(experiment: Experiment, result: ExperimentResult) -> Iterator[Table]:
-    """A table for every plot, and for every value of its facet."""
+    """A table for each plot and each value of its facet."""
     for plot in experiment.plots:
         if isinstance(plot, Dots):
             yield _by_contestant(plot, WorkloadRows(result.rows))
@@ -42,7 +42,7 @@ def _by_place(plot: Plot, rows: WorkloadRows, more: str) -> Table:
         for name in entrants
     ]
     title = f"{plot.title}{more}: {plot.y_title}, by {plot.x_title}"
-    # A row per contestant: there are more of them than places, and their names are longer.
+    # Contestants are rows: there are more of them than places, and their names are longer.
     return Table(title, ["", *map(_place, places)], cells)
 
 

@@ -1,4 +1,4 @@
-"""One run of an experiment: contestants are filled, verified outside the timer, and timed in turn."""
+"""One run of an experiment: contestants are filled, verified outside of any timer, and timed in turn."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harken.errors import CapabilityError, LimitError
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.roles import AddsInBulk
 from harken_lab.experiments.figure_rows import Row
-from harken_lab.harness.contestants import Contestant, Filled, sample_of
+from harken_lab.harness.contestants import Contestant, FilledMatcher, sample_of
 from harken_lab.harness.learning import details_of
 from harken_lab.harness.rounds import Timing, interleaved
 from harken_lab.harness.verified_answers import Offsets, title, verify
@@ -25,23 +25,23 @@ from harken_lab.workloads.workload import Workload
 _VERIFIED = 64
 _EVALUATED = 2
 _MATCHES = 2_000_000
-"""Answers are verified, and candidates counted, on as many events as have this many matches together."""
+"""Answers are verified, and candidates counted, on the first events that have this many matches together."""
 _PILOT = 4
 _SLOW = 5
-"""A contestant whose turn takes this many times as long as it should is timed only once."""
+"""A contestant is timed only once if its turn takes more than this many times the intended seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScalePace:
-    """How much time a scale spends on one figure."""
+    """The time that a scale spends on one figure."""
 
     rounds: int
     seconds: float
-    """How long a turn should take: a contestant matches as many events as it can in that time, but at least two."""
+    """Seconds of a turn: a contestant matches as many events as it can in that time, but at least two."""
     patience: float
-    """Seconds for an event, and hundredths of those for filling, beyond which larger sizes are skipped."""
+    """Larger sizes are skipped after more seconds than this for an event, or 100 times as many for filling."""
     one_by_one: int
-    """The most subscriptions for matchers that take them one by one."""
+    """Most subscriptions of matchers that do not add in bulk."""
 
 
 PACES = {
@@ -53,49 +53,49 @@ PACES = {
 
 @dataclass(slots=True)
 class Run:
-    """The parameters of a run, and which contestants were too slow so far."""
+    """The parameters of a run, and the contestants that were too slow so far."""
 
     parameters: dict[str, Any]
     pace: ScalePace
     seed: int
     tell: Callable[[str], None]
     _left_out: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
-    """By workload and contestant: the size beyond which it is skipped, and why."""
+    """By workload and contestant: the size beyond which the contestant is skipped, and why."""
 
     _pilots: dict[str, float] = field(default_factory=dict)
-    """Seconds for an event by a first try, by contestant."""
+    """Seconds for an event in a first try, by contestant."""
 
     def __getitem__(self, name: str) -> Any:
         return self.parameters[name]
 
     def draw(self, name: str, subscriptions: int, **parameters: Any) -> Workload:
-        """A workload drawn by the seed of the run, with as many events as the scale has."""
+        """Draw a workload with the seed of the run and the scale's number of events."""
         return generate(name, subscriptions, self["events"], self.seed, **parameters)
 
     def compare(
         self, workload: Workload, contestants: Sequence[Contestant], limits: Limits = DEFAULT_LIMITS, **more: Any
     ) -> Iterator[Row]:
-        """A row for every contestant: its time and memory, or why it was refused. `more` is written in each row."""
+        """A row for every contestant: its time and memory, or why it was refused. `more` is added to each row."""
         filled, refused = self.fill_all(workload, contestants, limits)
         verify(workload, filled, most=_verified(filled), evaluated=_EVALUATED)
         self.tell(f"{title(workload)}: timing")
-        found = self._timed(filled)
+        timings = self._timed(filled)
         for contestant in contestants:
             row = row_of(contestant, workload) | more
             if contestant.name in refused:
                 yield row | refused[contestant.name]
                 continue
             each = filled[contestant.name]
-            times = found[contestant.name].microseconds(each.events)
+            times = timings[contestant.name].microseconds(each.events)
             self._remember(workload, contestant, each, median(times) / 1e6)
             yield row | timed(times) | described(each)
 
     def fill_all(
         self, workload: Workload, contestants: Sequence[Contestant], limits: Limits = DEFAULT_LIMITS
-    ) -> tuple[dict[str, Filled], dict[str, Row]]:
-        """Contestants with all subscriptions and as many events as they have time for; and why others were refused."""
+    ) -> tuple[dict[str, FilledMatcher], dict[str, Row]]:
+        """Contestants with all subscriptions and as many events as fit a turn, and a row for each that was refused."""
         sample = self.sample_of(workload)
-        filled: dict[str, Filled] = {}
+        filled: dict[str, FilledMatcher] = {}
         refused: dict[str, Row] = {}
         for contestant in contestants:
             self.tell(f"{title(workload)}: filling {contestant.name}")
@@ -111,27 +111,27 @@ class Run:
                     self._leave_out(workload, contestant, f"it stopped at {error.limit}")
         return filled, refused
 
-    def _timed(self, filled: dict[str, Filled]) -> dict[str, Timing]:
-        """All of them in turn. Very slow ones once: verifying them was their warm-up."""
+    def _timed(self, filled: dict[str, FilledMatcher]) -> dict[str, Timing]:
+        """Time all contestants in turn, very slow ones only once: verifying them was their warm-up."""
         slow = {name for name, each in filled.items() if each.events * self._pilots[name] > _SLOW * self.pace.seconds}
-        found = interleaved({name: filled[name].find for name in filled if name not in slow}, self.pace.rounds)
+        timings = interleaved({name: filled[name].find for name in filled if name not in slow}, self.pace.rounds)
         for name in slow:
             started = perf_counter()
             filled[name].find()
-            found[name] = Timing((perf_counter() - started,))
-        return found
+            timings[name] = Timing((perf_counter() - started,))
+        return timings
 
     def sample_of(self, workload: Workload) -> pa.Table:
-        """Other events of the same kind."""
+        """Other events of the same workload, to plan by."""
         return sample_of(workload.name, self.seed, **workload.parameters).events
 
     def _warm_up(self, workload: Workload, contestant: Contestant, sample: pa.Table) -> None:
-        """Fill it with a little, so that compiling kernels is in no figure."""
-        little = generate(workload.name, 20, 2, self.seed, **workload.parameters)
-        contestant.fill(little, sample).take(little.events).find()
+        """Fill and match a small workload, so that no figure includes compiling kernels."""
+        small = generate(workload.name, 20, 2, self.seed, **workload.parameters)
+        contestant.fill(small, sample).take(small.events).find()
 
-    def _give_events(self, name: str, filled: Filled, events: pa.Table) -> None:
-        """As many as fit into a turn, by a first try with one event and, if that is quick, with a few."""
+    def _give_events(self, name: str, filled: FilledMatcher, events: pa.Table) -> None:
+        """Give a matcher as many events as fit a turn, after a try with one event and, if that is quick, a few."""
         for pilot in (1, _PILOT):
             filled.take(events.slice(0, pilot))
             started = perf_counter()
@@ -145,12 +145,14 @@ class Run:
     def _refuse_slow(self, workload: Workload, contestant: Contestant) -> None:
         size, reason = self._left_out.get((workload.name, contestant.name), (workload.subscriptions, ""))
         if size < workload.subscriptions:
-            raise CapabilityError(f"it is not tried any more: with {size:,} subscriptions {reason}")
+            raise CapabilityError(f"it is skipped: with {size:,} subscriptions {reason}")
         if workload.subscriptions > self.pace.one_by_one and not isinstance(contestant.matcher(), AddsInBulk):
             most = f"{self.pace.one_by_one:,}"
-            raise CapabilityError(f"it takes subscriptions one by one, and gets {most} at most at this scale")
+            raise CapabilityError(
+                f"it does not add in bulk, and this scale gives such matchers at most {most} subscriptions"
+            )
 
-    def _remember(self, workload: Workload, contestant: Contestant, filled: Filled, seconds: float) -> None:
+    def _remember(self, workload: Workload, contestant: Contestant, filled: FilledMatcher, seconds: float) -> None:
         if not isinstance(filled.matcher, AddsInBulk):
             return
         if seconds > self.pace.patience:
@@ -163,7 +165,7 @@ class Run:
 
 
 def refusal(error: LimitError | CapabilityError) -> Row:
-    """A refusal as a row tells it, with the limit if there is one."""
+    """The fields of a row for a contestant that was refused, with the limit if it stopped at one."""
     message = str(error).partition("\n")[0]
     if isinstance(error, LimitError):
         return {"refused": f"stopped at {error.limit}: {message}", "limit": error.limit}
@@ -171,7 +173,7 @@ def refusal(error: LimitError | CapabilityError) -> Row:
 
 
 def row_of(contestant: Contestant, workload: Workload) -> Row:
-    """What every row of a contestant begins with."""
+    """The first fields of every row of a contestant."""
     return {
         "workload": workload.name,
         "subscriptions": workload.subscriptions,
@@ -182,14 +184,14 @@ def row_of(contestant: Contestant, workload: Workload) -> Row:
 
 
 def timed(microseconds: Sequence[float]) -> Row:
-    """The time of an event in the median round, the quickest and the slowest."""
+    """The fields of a row with the time of an event: in the median round, the quickest and the slowest."""
     middle, least, most = median(microseconds), min(microseconds), max(microseconds)
     return {"us_per_event": round(middle, 4), "least_us": round(least, 4), "most_us": round(most, 4)}
 
 
-def described(filled: Filled) -> Row:
-    """Answers, memory, the time to fill it, and what the algorithm says of its index."""
-    offsets, _ = filled.found()
+def described(filled: FilledMatcher) -> Row:
+    """The fields of a row with matches, memory, the time of filling, and the algorithm's own statistics."""
+    offsets, _ = filled.matches()
     examined = filled.examined(_events_within(offsets))
     row: Row = {
         "events": filled.events,
@@ -204,12 +206,12 @@ def described(filled: Filled) -> Row:
     return row | ({"details": details} if details else {})
 
 
-def _verified(filled: dict[str, Filled]) -> int:
-    """How many events are verified: fewer where they match much."""
+def _verified(filled: dict[str, FilledMatcher]) -> int:
+    """The number of events to verify: fewer if they have very many matches."""
     most = max(filled.values(), key=lambda each: each.events, default=None)
-    return _VERIFIED if most is None else min(_VERIFIED, _events_within(most.found()[0]))
+    return _VERIFIED if most is None else min(_VERIFIED, _events_within(most.matches()[0]))
 
 
 def _events_within(offsets: Offsets) -> int:
-    """How many of the events have at most _MATCHES matches together; at least two, if there are two."""
+    """The number of first events that have at most _MATCHES matches together; at least two, if there are two."""
     return min(len(offsets) - 1, max(2, int(np.searchsorted(offsets, _MATCHES, "right")) - 1))

@@ -25,7 +25,7 @@ def measure(run: Run) -> Iterator[Row]:
 
 
 def _with_rows(row: Row) -> Row:
-    """Add the memory of what deletion needs: the predicates of every subscription."""
+    """Add the memory of the rows, which deletion needs: they have the predicates of each subscription."""
     if "memory" in row:
         row["index_and_rows_bytes"] = row["index_bytes"] + row["memory"].get("rows", 0)
     return row
@@ -50,16 +50,16 @@ def _stopped(rows: WorkloadRows) -> Finding:
 
 
 def _with_deletion(rows: WorkloadRows) -> Finding:
-    """The lists with their rows, against the bits alone, which need none to delete."""
-    found = [
+    """Whether bits need less memory than lists with their rows. To delete from bits, no rows are needed."""
+    measured = [
         row | {"needed": row["index_bytes" if row["entrant"] == BITS else "index_and_rows_bytes"]}
         for row in rows
         if "memory" in row
     ]
-    compared = pairs(WorkloadRows(found), BITS, LISTS, "needed")
+    compared = pairs(WorkloadRows(measured), BITS, LISTS, "needed")
     if not compared:
         return _WITH_DELETION.unmeasured(missing(rows, BITS, LISTS))
-    return _WITH_DELETION.judged(compared[-1].ratio >= 1.1, f"{compared[-1].told} (holds from 1.1)")
+    return _WITH_DELETION.judged(compared[-1].ratio >= 1.1, f"{compared[-1].text} (holds from 1.1)")
 
 
 _LISTS_FIRST = Claim(

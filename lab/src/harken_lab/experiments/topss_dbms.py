@@ -1,7 +1,7 @@
 """ToPSS, tables 1 and 2 with the DBMS: its two ways to match in SQL on three databases, beside counting in memory.
 
-A database takes compiled subscriptions, counting takes rows of arrays, so that loading a database includes making its
-rows. A query is made for each event, as in the paper, but `relational_anchored` joins a batch of events at once.
+Databases load compiled subscriptions, so that the time includes making rows of them; counting loads rows of arrays.
+Each event is one query, as in the paper, but `relational_anchored` joins a batch of events at once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from harken_lab.experiments.findings import MARGIN, Claim, Finding, exponent, mi
 from harken_lab.experiments.plotting import Plot
 from harken_lab.experiments.running import Run, row_of
 from harken_lab.harness.charts import shown
-from harken_lab.harness.contestants import Contestant, Filled
+from harken_lab.harness.contestants import Contestant, FilledMatcher
 from harken_lab.harness.postgres_server import running_postgres
 from harken_lab.harness.result_files import Unavailable
 from harken_lab.workloads.workload import Workload
@@ -47,25 +47,24 @@ _MANY = 5_000_000
 """The most subscriptions of the paper."""
 
 
-class Batched(Contestant):
-    """One that is made for batches: it always matches all events at once, however few would fill its turn."""
+class BatchContestant(Contestant):
+    """A contestant for batches: it always matches all events at once, even if fewer would fill its turn."""
 
-    def fill(self, workload: Workload, sample: pa.Table | None, limits: Limits = DEFAULT_LIMITS) -> Filled:
-        found = super().fill(workload, sample, limits)
-        return _Batch(found, workload.events)
+    def fill(self, workload: Workload, sample: pa.Table | None, limits: Limits = DEFAULT_LIMITS) -> FilledMatcher:
+        return _FilledForBatches(super().fill(workload, sample, limits), workload.events)
 
 
-class _Batch(Filled):
-    def __init__(self, filled: Filled, events: pa.Table) -> None:
+class _FilledForBatches(FilledMatcher):
+    def __init__(self, filled: FilledMatcher, events: pa.Table) -> None:
         super().__init__(filled.matcher, filled.fill_seconds, filled.form_of)
         self._all = events
 
-    def take(self, events: pa.Table) -> Filled:
+    def take(self, events: pa.Table) -> FilledMatcher:
         return super().take(self._all)
 
 
-def named(algorithm: str, engine: str) -> str:
-    """What an algorithm on a database is called in results."""
+def contestant_name(algorithm: str, engine: str) -> str:
+    """The name of an algorithm on a database in results."""
     return f"{algorithm} on {engine}"
 
 
@@ -84,22 +83,22 @@ def measure(run: Run) -> Iterator[Row]:
 
 def _measure(run: Run, size: int, databases: Mapping[str, str], reason: str) -> Iterator[Row]:
     workload = run.draw("w4", size)
-    asked = [
-        (engine, kind.of(algorithm, named(algorithm, engine), database=databases.get(engine, "")))
-        for algorithm, kind in ((SEQUENTIAL, Contestant), (GROUPING, Contestant), (ANCHORED, Batched))
+    contestants = [
+        (engine, kind.of(algorithm, contestant_name(algorithm, engine), database=databases.get(engine, "")))
+        for algorithm, kind in ((SEQUENTIAL, Contestant), (GROUPING, Contestant), (ANCHORED, BatchContestant))
         for engine in ENGINES
     ]
-    engines = {contestant.name: engine for engine, contestant in asked}
-    there = [contestant for engine, contestant in asked if engine in databases]
-    absent = [row_of(each, workload) | {"refused": reason} for engine, each in asked if engine not in databases]
-    for row in (*run.compare(workload, [*_IN_MEMORY, *there]), *absent):
-        if row["entrant"] in engines:  # the address of a server says nothing after the run
+    engines = {contestant.name: engine for engine, contestant in contestants}
+    present = [contestant for engine, contestant in contestants if engine in databases]
+    absent = [row_of(each, workload) | {"refused": reason} for engine, each in contestants if engine not in databases]
+    for row in (*run.compare(workload, [*_IN_MEMORY, *present]), *absent):
+        if row["entrant"] in engines:  # a server's address is meaningless after the run
             row["options"] = {"database": engines[row["entrant"]]}
         yield row | _of_paper(row)
 
 
 def _of_paper(row: Row) -> Row:
-    """The paper's own figures beside ours. It does not say which of its two ways it measured."""
+    """The paper's own figures, for predicate grouping: the paper does not say which of its two ways it measured."""
     if row["algorithm"] != GROUPING or row["subscriptions"] not in _KDB:
         return {}
     matching, loading = _KDB[row["subscriptions"]]
@@ -120,55 +119,58 @@ def judge(rows: WorkloadRows) -> Iterator[Finding]:
 def _more(
     claim: Claim,
     rows: WorkloadRows,
-    compared: tuple[str, str],
+    names: tuple[str, str],
     least: float,
     field: str = TIME,
     engines: tuple[str, ...] = ENGINES,
 ) -> Finding:
-    """Whether an algorithm needs at least so many times what counting needs, on every database and at every size."""
-    counting, algorithm = compared
-    told: list[str] = []
+    """Whether an algorithm needs at least `least` times what counting needs, on every database and at every size."""
+    counting, algorithm = names
+    comparisons: list[str] = []
     ratios: list[float] = []
     for engine in engines:
-        found = pairs(rows, counting, named(algorithm, engine), field)
-        if found:
-            told.append(f"{engine} " + ", ".join(f"{shown(each.ratio)} at {each.place:,}" for each in found))
-            ratios += [each.ratio for each in found]
+        compared = pairs(rows, counting, contestant_name(algorithm, engine), field)
+        if compared:
+            comparisons.append(f"{engine} " + ", ".join(f"{shown(each.ratio)} at {each.place:,}" for each in compared))
+            ratios += [each.ratio for each in compared]
     if not ratios:
-        return claim.unmeasured(missing(rows, counting, *(named(algorithm, engine) for engine in engines)))
-    ours = f"{algorithm} by {counting}, by subscriptions: {'; '.join(told)} (holds from {least:g} everywhere)"
+        return claim.unmeasured(missing(rows, counting, *(contestant_name(algorithm, engine) for engine in engines)))
+    ours = f"{algorithm} by {counting}, by subscriptions: {'; '.join(comparisons)} (holds from {least:g} everywhere)"
     return claim.judged(min(ratios) >= least, ours)
 
 
 def _grouping(rows: WorkloadRows) -> Finding:
     """Whether predicate grouping is quicker than sequential search, on every database at the largest size."""
-    found = {engine: pairs(rows, named(GROUPING, engine), named(SEQUENTIAL, engine)) for engine in ENGINES}
-    last = {engine: each[-1] for engine, each in found.items() if each}
+    compared = {
+        engine: pairs(rows, contestant_name(GROUPING, engine), contestant_name(SEQUENTIAL, engine))
+        for engine in ENGINES
+    }
+    last = {engine: each[-1] for engine, each in compared.items() if each}
     if not last:
-        return _GROUPING.unmeasured(missing(rows, *(named(GROUPING, engine) for engine in ENGINES)))
-    told = "; ".join(f"{engine} {shown(each.ratio)} times at {each.place:,}" for engine, each in last.items())
-    ours = f"{SEQUENTIAL} by {GROUPING}: {told} (holds from {MARGIN:g} everywhere)"
+        return _GROUPING.unmeasured(missing(rows, *(contestant_name(GROUPING, engine) for engine in ENGINES)))
+    comparison = "; ".join(f"{engine} {shown(each.ratio)} times at {each.place:,}" for engine, each in last.items())
+    ours = f"{SEQUENTIAL} by {GROUPING}: {comparison} (holds from {MARGIN:g} everywhere)"
     return _GROUPING.judged(all(each.ratio >= MARGIN for each in last.values()), ours)
 
 
 def _overtakes(rows: WorkloadRows) -> Finding:
-    """Whether the quickest database loads in less time than lists with very many subscriptions, by how both grow."""
-    found = {engine: pairs(rows, LISTS, named(GROUPING, engine), "fill_seconds") for engine in ENGINES}
-    last = {engine: each[-1] for engine, each in found.items() if each}
+    """Whether the quickest database loads very many subscriptions in less time than lists, extrapolated by growth."""
+    compared = {engine: pairs(rows, LISTS, contestant_name(GROUPING, engine), "fill_seconds") for engine in ENGINES}
+    last = {engine: each[-1] for engine, each in compared.items() if each}
     if not last:
-        return _OVERTAKES.unmeasured(missing(rows, LISTS, *(named(GROUPING, engine) for engine in ENGINES)))
+        return _OVERTAKES.unmeasured(missing(rows, LISTS, *(contestant_name(GROUPING, engine) for engine in ENGINES)))
     engine, pair = min(last.items(), key=lambda item: item[1].ratio)
     # At smaller sizes the fixed costs of a call and of a connection dominate.
-    large = [each for each in found[engine] if each.place >= 10_000]
-    grows = [
+    large = [each for each in compared[engine] if each.place >= 10_000]
+    powers = [
         exponent({each.place: value for each, value in zip(large, values, strict=True)})
         for values in ([each.one for each in large], [each.other for each in large])
     ]
-    if grows[0] is None or grows[1] is None:
-        return _OVERTAKES.judged(None, pair.told, "It takes two sizes from 10,000 on to tell how loading grows.")
-    expected = pair.ratio * (_MANY / pair.place) ** (grows[1] - grows[0])
+    if powers[0] is None or powers[1] is None:
+        return _OVERTAKES.judged(None, pair.text, "It takes two sizes from 10,000 on to tell how loading grows.")
+    expected = pair.ratio * (_MANY / pair.place) ** (powers[1] - powers[0])
     ours = (
-        f"{pair.told}; lists grow as size^{grows[0]:.2f}, {engine} as size^{grows[1]:.2f}: "
+        f"{pair.text}; lists grow as size^{powers[0]:.2f}, {engine} as size^{powers[1]:.2f}: "
         f"{shown(expected)} times at {_MANY:,} (holds below {1 / MARGIN:.2g})"
     )
     return _OVERTAKES.judged(expected <= 1 / MARGIN, ours)
@@ -190,7 +192,7 @@ _SLOWER = Claim(
     "The DBMS requires more time than bit-wise counting, regardless of the number of subscriptions",
     "table 1, ms, Kdb / bit-wise: 89.3 / 0.3 at 1,000 … 3,451 / 40.4 at 100,000; 60 to 298 times",
     "A row of bits is added to 512 counters at a time; a database makes and groups a row for each of them.",
-    "A database is quicker somewhere, which its ratio tells.",
+    "A database is quicker somewhere, as its ratio shows.",
 )
 _GROUPING = Claim(
     "Predicate grouping takes less time than sequential search",

@@ -14,7 +14,7 @@ from harken_lab.experiments.findings import MARGIN, Claim, Finding
 from harken_lab.experiments.plotting import Plot
 from harken_lab.experiments.running import Run, described, row_of, timed
 from harken_lab.harness.charts import shown
-from harken_lab.harness.contestants import Contestant, Filled
+from harken_lab.harness.contestants import Contestant, FilledMatcher
 from harken_lab.harness.result_files import WrongAnswerError
 from harken_lab.harness.rounds import interleaved
 from harken_lab.harness.verified_answers import title
@@ -28,8 +28,8 @@ _CONTESTANTS = (
 )
 _SMALL, _BIG, _MIXED = "w0", "w2", "w3"
 _COMPARABLE = 0.8
-"""Domains are compared where the small one has at least this share of the large one's distinct predicates: it cannot
-have more of them than values times operators.
+"""Domains are compared at sizes at which the small one has at least this share of the large one's distinct predicates,
+since a domain has at most values times operators of them.
 """
 _NEARLY = 1.5
 
@@ -44,38 +44,38 @@ def _measured(run: Run, workload: Workload) -> Iterator[Row]:
     filled, refused = run.fill_all(workload, _CONTESTANTS)
     _verify(workload, filled)
     run.tell(f"{title(workload)}: timing")
-    both = {name: each for name, each in filled.items() if isinstance(each.matcher, CountsPredicates)}
-    runs = {name: partial(_satisfied, each) if name in both else each.find for name, each in filled.items()}
-    found = interleaved(runs, run.pace.rounds)
+    indexes = {name: each for name, each in filled.items() if isinstance(each.matcher, CountsPredicates)}
+    runs = {name: partial(_satisfied, each) if name in indexes else each.find for name, each in filled.items()}
+    timings = interleaved(runs, run.pace.rounds)
     for contestant in _CONTESTANTS:
         row = row_of(contestant, workload) | {"predicates": different_predicates(workload)}
         if contestant.name in refused:
             yield row | refused[contestant.name]
             continue
         each = filled[contestant.name]
-        row |= timed(found[contestant.name].microseconds(each.events)) | described(each)
-        if contestant.name in both:
+        row |= timed(timings[contestant.name].microseconds(each.events)) | described(each)
+        if contestant.name in indexes:
             row["satisfied_per_event"] = _satisfied(each) / each.events
             parts = {name: size for name, size in each.memory().items() if name.startswith("predicate")}
             row["predicate_bytes"] = sum(parts.values())
         yield row
 
 
-def _satisfied(filled: Filled) -> int:
-    """How many predicates hold over all events: the first of two stages."""
+def _satisfied(filled: FilledMatcher) -> int:
+    """The number of predicates that hold, over all events. Finding them is the first of two stages."""
     return int(filled.matcher.satisfied(filled.encoded))
 
 
-def _verify(workload: Workload, filled: dict[str, Filled]) -> None:
-    """Raise WrongAnswerError unless both indexes find as many predicates."""
-    both = [each for each in filled.values() if isinstance(each.matcher, CountsPredicates)]
-    shared = workload.events.slice(0, min((each.events for each in both), default=0))
-    if len({_satisfied(each.on(shared)) for each in both}) > 1:
-        raise WrongAnswerError(f"{title(workload)}: table and lists do not find as many predicates that hold")
+def _verify(workload: Workload, filled: dict[str, FilledMatcher]) -> None:
+    """Raise WrongAnswerError unless both indexes find the same number of predicates."""
+    indexes = [each for each in filled.values() if isinstance(each.matcher, CountsPredicates)]
+    shared = workload.events.slice(0, min((each.events for each in indexes), default=0))
+    if len({_satisfied(each.on(shared)) for each in indexes}) > 1:
+        raise WrongAnswerError(f"{title(workload)}: table and lists find different numbers of predicates that hold")
 
 
 def different_predicates(workload: Workload) -> int:
-    """How many there are if each is stored once."""
+    """The number of distinct predicates of a workload."""
     return sum(len(np.unique(each.operators * np.int64(2**31) + each.operands)) for each in workload.conditions)
 
 
@@ -101,13 +101,14 @@ def _by_domain(claim: Claim, rows: WorkloadRows, contestant: str, field: str, si
         return claim.unmeasured(f"{contestant} was not measured on all of w0, w1 and w2")
     small, medium, big = (float(value or 0) for value in values)
     unit = "µs" if field == TIME else "bytes"
-    told = f"{contestant}: w0 {shown(small)}, w1 {shown(medium)}, w2 {shown(big)} {unit} at {size:,} subscriptions"
+    figures = f"{contestant}: w0 {shown(small)}, w1 {shown(medium)}, w2 {shown(big)} {unit} at {size:,} subscriptions"
     if grows:
         return claim.judged(
-            big >= MARGIN * medium and medium >= MARGIN * small, f"{told} (holds if each is {MARGIN:g} times the last)"
+            big >= MARGIN * medium and medium >= MARGIN * small,
+            f"{figures} (holds if each is {MARGIN:g} times the last)",
         )
     spread = max(small, medium, big) / max(min(small, medium, big), 1e-9)
-    return claim.judged(spread <= _NEARLY, f"{told}: {spread:.2f} times apart (holds up to {_NEARLY:g})")
+    return claim.judged(spread <= _NEARLY, f"{figures}: {spread:.2f} times apart (holds up to {_NEARLY:g})")
 
 
 def _crossing(claim: Claim, rows: WorkloadRows, field: str) -> Finding:
@@ -121,12 +122,12 @@ def _crossing(claim: Claim, rows: WorkloadRows, field: str) -> Finding:
             rows.value(field, workload=_MIXED, entrant=name, subscriptions=size) or 1e-9 for name in (TABLE, LISTS)
         )
         ratios.append(lists / table)
-    told = (
+    quotients = (
         f"lists by table on w3: {shown(ratios[0])} at {sizes[0]:,} subscriptions, {shown(ratios[1])} at {sizes[-1]:,}"
     )
     return claim.judged(
         ratios[0] <= 1 / MARGIN and ratios[1] >= MARGIN,
-        f"{told} (holds if the first is up to {1 / MARGIN:.2f}, the second from {MARGIN:g})",
+        f"{quotients} (holds if the first is up to {1 / MARGIN:.2f}, the second from {MARGIN:g})",
     )
 
 

@@ -43,7 +43,7 @@ def measure(run: Run) -> Iterator[Row]:
 
 
 def _of_paper(row: Row) -> Row:
-    """The paper's own figures beside ours."""
+    """The paper's own figures, for its two algorithms at its sizes."""
     if row["entrant"] not in (BITS, LISTS) or row["subscriptions"] not in _PAPER:
         return {}
     figures = _PAPER[row["subscriptions"]]
@@ -62,10 +62,10 @@ def judge(rows: WorkloadRows) -> Iterator[Finding]:
 
 def _narrows(rows: WorkloadRows) -> Finding:
     """Whether the lead of lists is smaller at the largest size than at 5,000, where it is largest in the paper."""
-    found = [each for each in pairs(rows, LISTS, BITS) if each.place >= 5_000]
-    if len(found) < 2:
+    compared = [each for each in pairs(rows, LISTS, BITS) if each.place >= 5_000]
+    if len(compared) < 2:
         return _NARROWS.unmeasured("it takes two sizes from 5,000 on")
-    first, last = found[0], found[-1]
+    first, last = compared[0], compared[-1]
     ours = f"{shown(first.ratio)} times at {first.place:,}, {shown(last.ratio)} times at {last.place:,}"
     return _NARROWS.judged(
         first.ratio >= MARGIN * last.ratio, f"{ours} (holds if the first is {MARGIN:g} times the second)"
@@ -75,11 +75,11 @@ def _narrows(rows: WorkloadRows) -> Finding:
 def _steep(rows: WorkloadRows) -> Finding:
     lists, bits = (rows.points("fill_seconds", entrant=name) for name in (LISTS, BITS))
     # At smaller sizes the fixed costs of a call dominate.
-    ours = [exponent({size: value for size, value in each.items() if size >= 10_000}) for each in (lists, bits)]
-    if ours[0] is None or ours[1] is None:
+    powers = [exponent({size: value for size, value in each.items() if size >= 10_000}) for each in (lists, bits)]
+    if powers[0] is None or powers[1] is None:
         return _STEEP_LOAD.unmeasured(missing(rows, LISTS, BITS) if not lists else "it takes two sizes from 10,000 on")
-    told = f"list-based grows as size^{ours[0]:.2f}, bit-wise as size^{ours[1]:.2f}"
-    return _STEEP_LOAD.judged(ours[0] >= _STEEP, f"{told} (holds from {_STEEP:g} for list-based)")
+    ours = f"list-based grows as size^{powers[0]:.2f}, bit-wise as size^{powers[1]:.2f}"
+    return _STEEP_LOAD.judged(powers[0] >= _STEEP, f"{ours} (holds from {_STEEP:g} for list-based)")
 
 
 _QUICKER = Claim(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from harken_lab.experiments.definition import RELATIONAL_XML, Experiment
-from harken_lab.experiments.documents import XPATH, filled, measure_documents, model_of, streams, warm_up
+from harken_lab.experiments.documents import XPATH, filled_engine, measure_documents, model_of, streams, warm_up
 from harken_lab.experiments.figure_rows import Row, WorkloadRows
 from harken_lab.experiments.findings import Claim, Finding, exponent
 from harken_lab.experiments.plotting import Plot
@@ -16,10 +16,10 @@ from harken_lab.experiments.xml_plans import (
     SHARE,
     UNROLL,
     against_kernels,
+    contestant_name,
     databases,
     growth,
     measure_plans,
-    named,
 )
 from harken_lab.harness.charts import shown
 from harken_lab.workloads.nasa import Nasa
@@ -34,13 +34,13 @@ _PAPER = {
 }
 IN_DATABASES = "in databases"
 _ALONE = {"table": None}
-"""What rows of `xpath` have that are not beside a database."""
+"""A filter for the rows of `xpath` that were not measured beside a database: these have no `table`."""
 _DOCUMENTS = 2_435
 _SUBLINEAR = 0.9
 _FEW = 0.8
-"""The exponent up to which different linear paths grow less than predicates."""
+"""The exponent up to which distinct linear paths count as growing less than predicates."""
 _LEAST = 100_000
-"""Below so many subscriptions most of the time is parsing."""
+"""Fewest subscriptions for judging growth: with fewer most of the time is parsing."""
 
 
 def measure(run: Run) -> Iterator[Row]:
@@ -51,7 +51,7 @@ def measure(run: Run) -> Iterator[Row]:
     for size in run["sizes"]:
         run.tell(f"{size:,} subscriptions")
         xpaths = model.xpaths()
-        engine, seconds = filled(xpaths.texts(size, streams(run.seed)[0]), run.tell)
+        engine, seconds = filled_engine(xpaths.texts(size, streams(run.seed)[0]), run.tell)
         row: Row = {
             "workload": model.documents,
             "subscriptions": size,
@@ -73,7 +73,7 @@ def measure(run: Run) -> Iterator[Row]:
 
 
 def _measure_plans(run: Run, model: Nasa, documents: Sequence[bytes]) -> Iterator[Row]:
-    """The plans in databases: the first of the databases throughout, others at the last size. Buckets once."""
+    """Measure the plans: on the first database at all sizes, on others at the last. Share-Bucket is measured once."""
     with databases(run) as urls:
         for size in run["plan_sizes"]:
             is_last = size == run["plan_sizes"][-1]
@@ -86,7 +86,7 @@ def _measure_plans(run: Run, model: Nasa, documents: Sequence[bytes]) -> Iterato
 
 
 def _of_paper(size: int) -> Row:
-    """The paper's own figures beside ours."""
+    """The paper's own figures, at its sizes."""
     if size not in _PAPER:
         return {}
     predicates, linear_paths, seconds = _PAPER[size]
@@ -100,10 +100,12 @@ def judge(rows: WorkloadRows) -> Iterator[Finding]:
         return
     yield _grows(ours)
     last = list(ours)[-1]
-    told = f"{last['leaf_values']:,} values, {last['leaf_paths']} distinct tag paths to them (holds from 1,000 a path)"
-    yield _TAG_PATHS.judged(last["leaf_values"] >= 1_000 * last["leaf_paths"], told)
+    counts = (
+        f"{last['leaf_values']:,} values, {last['leaf_paths']} distinct tag paths to them (holds from 1,000 a path)"
+    )
+    yield _TAG_PATHS.judged(last["leaf_values"] >= 1_000 * last["leaf_paths"], counts)
     yield _different(ours)
-    yield _worked_out(ours)
+    yield _paths_matched(ours)
     plans = rows.where(workload="nasa", table=IN_DATABASES)
     yield growth(_GROWTH, plans, _SUBLINEAR, "first_seconds")
     yield _better(plans)
@@ -113,11 +115,11 @@ def judge(rows: WorkloadRows) -> Iterator[Finding]:
 def _better(rows: WorkloadRows) -> Finding:
     """Whether Unroll grows less than Share, on the database that has all sizes."""
     engine = ENGINES[0]
-    powers = [exponent(rows.points("first_seconds", entrant=named(plan, engine))) for plan in (UNROLL, SHARE)]
+    powers = [exponent(rows.points("first_seconds", entrant=contestant_name(plan, engine))) for plan in (UNROLL, SHARE)]
     if powers[0] is None or powers[1] is None:
         return _UNROLL_SCALES.unmeasured("it takes two sizes")
-    told = f"{engine}: Unroll as subscriptions^{powers[0]:.2f}, Share as subscriptions^{powers[1]:.2f}"
-    return _UNROLL_SCALES.judged(powers[0] < powers[1], told)
+    exponents = f"{engine}: Unroll as subscriptions^{powers[0]:.2f}, Share as subscriptions^{powers[1]:.2f}"
+    return _UNROLL_SCALES.judged(powers[0] < powers[1], exponents)
 
 
 def _grows(rows: WorkloadRows) -> Finding:
@@ -125,8 +127,8 @@ def _grows(rows: WorkloadRows) -> Finding:
     power = exponent(seconds)
     if power is None:
         return _TIME.unmeasured(f"it takes two sizes from {_LEAST:,} on")
-    told = ", ".join(f"{size:,}: {shown(value)} s" for size, value in seconds.items())
-    return _TIME.judged(power <= _SUBLINEAR, f"{told}; as subscriptions^{power:.2f} (holds up to {_SUBLINEAR:g})")
+    times = ", ".join(f"{size:,}: {shown(value)} s" for size, value in seconds.items())
+    return _TIME.judged(power <= _SUBLINEAR, f"{times}; as subscriptions^{power:.2f} (holds up to {_SUBLINEAR:g})")
 
 
 def _different(rows: WorkloadRows) -> Finding:
@@ -134,21 +136,21 @@ def _different(rows: WorkloadRows) -> Finding:
     power = exponent({int(rows.value("predicates", subscriptions=size) or 1): each for size, each in paths.items()})
     if power is None:
         return _LINEAR_PATHS.unmeasured("it takes two sizes")
-    told = ", ".join(f"{size:,} subscriptions: {each:,}" for size, each in paths.items())
-    return _LINEAR_PATHS.judged(power <= _FEW, f"{told}; as predicates^{power:.2f} (holds up to {_FEW:g})")
+    counts = ", ".join(f"{size:,} subscriptions: {each:,}" for size, each in paths.items())
+    return _LINEAR_PATHS.judged(power <= _FEW, f"{counts}; as predicates^{power:.2f} (holds up to {_FEW:g})")
 
 
-def _worked_out(rows: WorkloadRows) -> Finding:
+def _paths_matched(rows: WorkloadRows) -> Finding:
     paths, parsing = rows.points("path_seconds"), rows.points("parse_seconds")
-    told = ", ".join(f"{size:,}: {shown(each)} s" for size, each in paths.items())
+    times = ", ".join(f"{size:,}: {shown(each)} s" for size, each in paths.items())
     most = max(parsing.values())
-    ours = f"{told}, where parsing takes {shown(most)} s (holds up to that)"
+    ours = f"{times}, where parsing takes {shown(most)} s (holds up to that)"
     return _PATHS.judged(max(paths.values()) <= most, ours)
 
 
 _TIME = Claim(
     "The time grows less than the number of subscriptions",
-    "figure 5.2, whose figures have not come down to us; Unroll degrades gracefully beyond what memory holds",
+    "figure 5.2, whose numbers are lost; Unroll degrades gracefully beyond what memory holds",
     "The rarest equality of a subscription leads to it, and parsing costs the same whatever there is.",
     "Candidates are in proportion to the subscriptions, and at these sizes little else is left.",
 )
@@ -165,17 +167,17 @@ _LINEAR_PATHS = Claim(
     "Wildcards and `//` make nearly every path a new one.",
 )
 _PATHS = Claim(
-    "To work out which linear path fits which tag path takes less time than parsing",
+    "Matching linear paths with tag paths takes less time than parsing",
     "table 5.4: 7 s at 0.13 million subscriptions, 37 s at 2.7 million; parsing 55 s",
-    "Each pair that meets is worked out once. Measured as the first match of a reloaded engine less its second.",
+    "Each pair that meets is matched once. Measured as the first match of a reloaded engine less its second.",
     "Measured as the first match of a reloaded engine less its second, it includes reading the index for the first "
     "time, and parsing is quick here.",
 )
 _GROWTH = Claim(
     "The time of the plans grows less than the number of subscriptions",
-    "figure 5.2, with parsing and PathMatch in it; the figures have not come down to us",
-    "Documents are parsed and inserted whatever there is, and an index leads from a value to those who ask for it.",
-    "What is found by the first equality grows with the subscriptions, and little else is left.",
+    "figure 5.2, with parsing and PathMatch in it; its numbers are lost",
+    "Documents are parsed and inserted whatever there is, and an index leads from a value to its subscriptions.",
+    "The rows that the first equality finds grow with the subscriptions, and little else is left.",
 )
 _UNROLL_SCALES = Claim(
     "Unroll scales better than the recursive plan",
@@ -187,7 +189,7 @@ _KERNELS = Claim(
     "Matching inside a database costs more than matching in memory",
     "section 2 sets memory against scale, and figure 5.2 has no curve of an automaton in memory",
     "A database makes rows of all nodes first, and looks them up again where branches have to meet.",
-    "Which plan wins, and where, is told beside it.",
+    "The column beside this says which plan wins, and where.",
 )
 _CLAIMS = (_TIME, _TAG_PATHS, _LINEAR_PATHS, _PATHS, _GROWTH, _UNROLL_SCALES, _KERNELS)
 

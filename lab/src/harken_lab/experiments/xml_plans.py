@@ -1,6 +1,6 @@
-"""The paper's plans for XPath in databases, filled, verified against `xpath` and timed, for the experiments on XML.
+"""The paper's plans for XPath in databases: filled, verified against `xpath`, and timed.
 
-Times are processor time, of this process and of the sessions of the server.
+Times are processor times of this process and of the server's sessions.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 from harken.engine import Engine
-from harken_lab.experiments.documents import XPATH, filled
+from harken_lab.experiments.documents import XPATH, filled_engine
 from harken_lab.experiments.figure_rows import Row, WorkloadRows
 from harken_lab.experiments.findings import MARGIN, Claim, Finding, exponent
 from harken_lab.experiments.running import Run
@@ -20,33 +20,33 @@ from harken_lab.harness.result_files import Unavailable, WrongAnswerError
 
 UNROLL, SHARE, BUCKET = "Unroll", "Share", "Share-Bucket"
 PLANS = {UNROLL: "xpath_unrolled", SHARE: "xpath_shared", BUCKET: "xpath_buckets"}
-"""By the names that the paper gives them."""
+"""The algorithms, by the paper's names of the plans."""
 _INSIDE = {"DuckDB": "duckdb", "SQLite": "sqlite"}
 POSTGRES = "PostgreSQL"
 ENGINES = (*_INSIDE, POSTGRES)
 _SLOW = 10.0
-"""Seconds from which on documents are matched no more than twice."""
+"""Seconds of a first match beyond which documents are matched only once more."""
 
 
-def named(plan: str, engine: str) -> str:
-    """What a plan on a database is called in results."""
+def contestant_name(plan: str, engine: str) -> str:
+    """The name of a plan on a database in results."""
     return f"{plan} on {engine}"
 
 
 @contextmanager
 def databases(run: Run) -> Iterator[dict[str, str]]:
-    """The databases of this scale by name, as an engine takes them. PostgreSQL is left out where there is none."""
-    found = {name: _INSIDE[name] for name in run["engines"] if name in _INSIDE}
+    """The `database` option of an engine for each database of this scale. PostgreSQL is left out if there is none."""
+    urls = {name: _INSIDE[name] for name in run["engines"] if name in _INSIDE}
     if POSTGRES not in run["engines"]:
-        yield found
+        yield urls
         return
     run.tell("starting PostgreSQL")
     with ExitStack() as stack:
         try:
-            found[POSTGRES] = stack.enter_context(running_postgres())
+            urls[POSTGRES] = stack.enter_context(running_postgres())
         except Unavailable as error:
             run.tell(f"PostgreSQL is left out: {error}")
-        yield found
+        yield urls
 
 
 def measure_plans(
@@ -56,41 +56,41 @@ def measure_plans(
     plans: Mapping[str, Sequence[str]],
     urls: Mapping[str, str],
 ) -> Iterator[Row]:
-    """A row for `xpath` and for every plan on its databases, with the same subscriptions and documents."""
-    judge, seconds = filled(texts, run.tell)
-    expected = [sorted(ids) for ids in judge.match_batch(documents).ids]
+    """A row for `xpath` and for every plan on each of its databases, with the same subscriptions and documents."""
+    reference, seconds = filled_engine(texts, run.tell)
+    expected = [sorted(ids) for ids in reference.match_batch(documents).ids]
     clock = ProcessorClock()
-    quickest = min(_seconds(judge, documents, clock) for _ in range(run.pace.rounds))
+    quickest = min(_seconds(reference, documents, clock) for _ in range(run.pace.rounds))
     notifications = sum(map(len, expected))
     common = {"events": len(documents), "notifications": notifications, "subscriptions": len(texts)}
     yield _row(XPATH, XPATH, {}, quickest, seconds, len(documents)) | common
     for engine, names in plans.items():
         for plan in names if engine in urls else ():
-            name = named(plan, engine)
+            name = contestant_name(plan, engine)
             run.tell(f"{len(texts):,} subscriptions: {name}")
             options = {"documents": PLANS[plan], "database": urls[engine]}
-            made, seconds = filled(texts, run.tell, **options)
+            tested, seconds = filled_engine(texts, run.tell, **options)
             clock = ProcessorClock(urls[engine] if engine == POSTGRES else None)
             clock.find_sessions()
             started = clock.now()
-            found = made.match_batch(documents)
+            matches = tested.match_batch(documents)
             first = clock.now() - started
-            if [sorted(ids) for ids in found.ids] != expected:
-                raise WrongAnswerError(f"{name} does not find what {XPATH} finds")
-            again = min(_seconds(made, documents, clock) for _ in range(1 if first > _SLOW else run.pace.rounds))
+            if [sorted(ids) for ids in matches.ids] != expected:
+                raise WrongAnswerError(f"{name} finds other subscriptions than {XPATH}")
+            second = min(_seconds(tested, documents, clock) for _ in range(1 if first > _SLOW else run.pace.rounds))
             clock.close()
-            known = made.stats()["documents"]
+            stats = tested.stats()["documents"]
             yield (
-                _row(name, PLANS[plan], {"database": engine}, again, seconds, len(documents))
+                _row(name, PLANS[plan], {"database": engine}, second, seconds, len(documents))
                 | common
                 | {
                     "first_seconds": round(first, 4),
-                    "path_seconds": round(max(0.0, first - again), 4),
-                    "bytes": known["memory"].get("tables"),
-                    "linear_paths": known["linear_paths"],
+                    "path_seconds": round(max(0.0, first - second), 4),
+                    "bytes": stats["memory"].get("tables"),
+                    "linear_paths": stats["linear_paths"],
                 }
             )
-            del made
+            del tested
 
 
 def _row(
@@ -122,50 +122,53 @@ def growth(claim: Claim, rows: WorkloadRows, most: float, field: str = "seconds"
             powers[entrant] = power
     if not powers:
         return claim.unmeasured("it takes two sizes")
-    told = ", ".join(f"{name} as subscriptions^{power:.2f}" for name, power in powers.items())
-    return claim.judged(max(powers.values()) <= most, f"{told} (holds up to {most:g})")
+    exponents = ", ".join(f"{name} as subscriptions^{power:.2f}" for name, power in powers.items())
+    return claim.judged(max(powers.values()) <= most, f"{exponents} (holds up to {most:g})")
 
 
 def buckets_help(claim: Claim, rows: WorkloadRows, by: str) -> Finding:
     """Whether buckets make sharing quicker, on every database and at every point."""
-    told, ratios = [], []
+    comparisons, ratios = [], []
     for engine in ENGINES:
-        with_buckets = rows.points("seconds", by, entrant=named(BUCKET, engine))
-        for place, seconds in rows.points("seconds", by, entrant=named(SHARE, engine)).items():
+        with_buckets = rows.points("seconds", by, entrant=contestant_name(BUCKET, engine))
+        without = rows.points("seconds", by, entrant=contestant_name(SHARE, engine))
+        for place, seconds in without.items():
             if with_buckets.get(place):
                 ratios.append(seconds / with_buckets[place])
-                told.append(f"{engine} {shown(ratios[-1])} at {place:,}")
+                comparisons.append(f"{engine} {shown(ratios[-1])} at {place:,}")
     if not ratios:
         return claim.unmeasured("no plan was measured")
-    return claim.judged(min(ratios) >= MARGIN, f"Share by Share-Bucket: {', '.join(told)} (holds from {MARGIN:g})")
+    return claim.judged(
+        min(ratios) >= MARGIN, f"Share by Share-Bucket: {', '.join(comparisons)} (holds from {MARGIN:g})"
+    )
 
 
 def flatter(claim: Claim, rows: WorkloadRows, by: str) -> Finding:
     """Whether the time of Unroll depends less on the selectivity than that of Share, on every database."""
-    told, holds = [], []
+    comparisons, holds = [], []
     for engine in ENGINES:
         rises = []
         for plan in (UNROLL, SHARE):
-            seconds = list(rows.points("seconds", by, entrant=named(plan, engine)).values())
+            seconds = list(rows.points("seconds", by, entrant=contestant_name(plan, engine)).values())
             rises.append(seconds[-1] / seconds[0] if len(seconds) > 1 else None)
         if rises[0] is not None and rises[1] is not None:
-            told.append(f"{engine} {shown(rises[0])} times by Unroll, {shown(rises[1])} by Share")
+            comparisons.append(f"{engine} {shown(rises[0])} times by Unroll, {shown(rises[1])} by Share")
             holds.append(rises[0] * MARGIN <= rises[1])
-    if not told:
+    if not comparisons:
         return claim.unmeasured("no plan was measured with several selectivities")
-    return claim.judged(all(holds), f"a thousand times as many notifications: {'; '.join(told)}")
+    return claim.judged(all(holds), f"a thousand times as many notifications: {'; '.join(comparisons)}")
 
 
 def against_kernels(claim: Claim, rows: WorkloadRows) -> Finding:
-    """By how much `xpath` is quicker than the quickest plan, at every size of the rows."""
-    told, ratios = [], []
+    """Whether `xpath` is quicker than the quickest plan, at every size of the rows."""
+    comparisons, ratios = [], []
     for size, seconds in rows.points("seconds", entrant=XPATH).items():
         others = [row for row in rows.where(subscriptions=size) if row["entrant"] != XPATH]
         if not others:
             continue
         best = min((row["seconds"], row["entrant"]) for row in others)
         ratios.append(best[0] / seconds)
-        told.append(f"{shown(ratios[-1])} times at {size:,} ({best[1]})")
+        comparisons.append(f"{shown(ratios[-1])} times at {size:,} ({best[1]})")
     if not ratios:
         return claim.unmeasured("no plan was measured")
-    return claim.judged(min(ratios) >= MARGIN, f"xpath beside the quickest plan: {', '.join(told)}")
+    return claim.judged(min(ratios) >= MARGIN, f"xpath beside the quickest plan: {', '.join(comparisons)}")

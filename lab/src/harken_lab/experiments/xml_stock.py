@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from harken_lab.experiments.definition import RELATIONAL_XML, Experiment
-from harken_lab.experiments.documents import XPATH, filled, measure_documents, model_of, streams, warm_up
+from harken_lab.experiments.documents import XPATH, filled_engine, measure_documents, model_of, streams, warm_up
 from harken_lab.experiments.figure_rows import Row, WorkloadRows
 from harken_lab.experiments.findings import Claim, Finding, exponent
 from harken_lab.experiments.plotting import Plot
@@ -37,9 +37,9 @@ _BY_SUBSCRIPTIONS = {100_000: (52, 101, 75), 200_000: (55, 221, 119), 1_000_000:
 IN_5_1, IN_5_2 = "5.1 in databases", "5.2 in databases"
 _ENDS = (min(_BY_NOTIFICATIONS), max(_BY_NOTIFICATIONS))
 _USUAL = 100_000
-"""The notifications, of 10,000 messages and 1,000,000 subscriptions, at which the number of subscriptions varies."""
+"""Notifications of 10,000 messages and 1,000,000 subscriptions in the runs that vary the number of subscriptions."""
 _FLAT, _SUBLINEAR = 0.5, 0.9
-"""The exponents up to which a time grows much less, and less, than what it depends on."""
+"""The exponents up to which a time counts as growing much less, and less, than what it depends on."""
 
 
 def measure(run: Run) -> Iterator[Row]:
@@ -51,18 +51,18 @@ def measure(run: Run) -> Iterator[Row]:
     for subscriptions, notifications in cases:
         run.tell(f"{subscriptions:,} subscriptions, {notifications:,} notifications of 10 billion pairs")
         rng, _ = streams(run.seed)
-        engine, seconds = filled(_model(notifications).texts(subscriptions, rng), run.tell)
+        engine, seconds = filled_engine(_model(notifications).texts(subscriptions, rng), run.tell)
         row = measure_documents(run, engine, documents)
         row |= {"fill_seconds": round(seconds, 3), "loaded_per_second": round(subscriptions / seconds)}
         del engine
         for table in _tables(run, subscriptions, notifications):
-            yield _begun(XPATH, table, subscriptions, notifications) | row
+            yield _row(XPATH, table, subscriptions, notifications) | row
             yield from _of_paper(table, subscriptions, notifications, len(documents))
     yield from _measure_plans(run, documents[: run["plan_documents"]])
 
 
 def _measure_plans(run: Run, documents: list[bytes]) -> Iterator[Row]:
-    """The plans in databases, at sizes that these can load: the first of the databases throughout, others once."""
+    """Measure the plans, at sizes that databases can load: on the first one in all cases, on others at the ends."""
     size = run["plan_subscriptions"]
     cases = [(size, each, IN_5_1) for each in _BY_NOTIFICATIONS]
     cases += [(each, _USUAL, IN_5_2) for each in run["plan_sizes"]]
@@ -72,7 +72,7 @@ def _measure_plans(run: Run, documents: list[bytes]) -> Iterator[Row]:
             engines = list(urls)[: None if is_end else 1]
             texts = list(_model(notifications).texts(subscriptions, streams(run.seed)[0]))
             for row in measure_plans(run, texts, documents, {each: list(PLANS) for each in engines}, urls):
-                yield _begun(row["entrant"], table, subscriptions, notifications) | row
+                yield _row(row["entrant"], table, subscriptions, notifications) | row
 
 
 def _model(notifications: int) -> StockXml:
@@ -83,8 +83,8 @@ def _model(notifications: int) -> StockXml:
 
 def _messages(run: Run) -> list[bytes]:
     _, rng = streams(run.seed)
-    found = _model(_USUAL).events(run["documents"], rng)
-    return [text.encode() for text in found["document"].to_pylist()]
+    events = _model(_USUAL).events(run["documents"], rng)
+    return [text.encode() for text in events["document"].to_pylist()]
 
 
 def _tables(run: Run, subscriptions: int, notifications: int) -> Iterator[str]:
@@ -94,7 +94,7 @@ def _tables(run: Run, subscriptions: int, notifications: int) -> Iterator[str]:
         yield "5.2"
 
 
-def _begun(entrant: str, table: str, subscriptions: int, notifications: int) -> Row:
+def _row(entrant: str, table: str, subscriptions: int, notifications: int) -> Row:
     return {
         "workload": _WORKLOAD,
         "subscriptions": subscriptions,
@@ -107,13 +107,13 @@ def _begun(entrant: str, table: str, subscriptions: int, notifications: int) -> 
 
 
 def _of_paper(table: str, subscriptions: int, notifications: int, documents: int) -> Iterator[Row]:
-    """The paper's own figures, where it has the same sizes."""
-    known: Mapping[int, tuple[float, ...]] = _BY_NOTIFICATIONS if table == "5.1" else _BY_SUBSCRIPTIONS
+    """The paper's own figures, if it has these sizes."""
+    figures: Mapping[int, tuple[float, ...]] = _BY_NOTIFICATIONS if table == "5.1" else _BY_SUBSCRIPTIONS
     place = notifications if table == "5.1" else subscriptions
-    if documents != _MESSAGES or place not in known or (table == "5.1" and subscriptions != _SUBSCRIPTIONS):
+    if documents != _MESSAGES or place not in figures or (table == "5.1" and subscriptions != _SUBSCRIPTIONS):
         return
-    for plan, seconds in zip(_PLANS, known[place], strict=True):
-        row = _begun(f"{plan} (paper)", table, subscriptions, notifications)
+    for plan, seconds in zip(_PLANS, figures[place], strict=True):
+        row = _row(f"{plan} (paper)", table, subscriptions, notifications)
         yield row | {"us_per_event": seconds / documents * 1e6, "seconds": seconds}
 
 
@@ -130,7 +130,7 @@ def judge(rows: WorkloadRows) -> Iterator[Finding]:
 
 
 def _parsing(rows: WorkloadRows) -> Iterator[Finding]:
-    """What parsing, and finding out which paths fit, have to do with it."""
+    """Findings on the share of parsing, and on the time of matching linear paths with tag paths."""
     shares = rows.points("parse_share", "selectivity")
     if not shares:
         yield _PARSING.unmeasured("no size was measured")
@@ -150,17 +150,16 @@ def _grows(claim: Claim, seconds: Mapping[int, float], of: str, most: float) -> 
     power = exponent(seconds)
     if power is None:
         return claim.unmeasured(f"it takes two numbers of {of}")
-    told = ", ".join(f"{place:,}: {shown(value)} s" for place, value in seconds.items())
-    return claim.judged(power <= most, f"{told}; as {of}^{power:.2f} (holds up to {most:g})")
+    times = ", ".join(f"{place:,}: {shown(value)} s" for place, value in seconds.items())
+    return claim.judged(power <= most, f"{times}; as {of}^{power:.2f} (holds up to {most:g})")
 
 
 _NOTIFICATIONS = Claim(
     "The time grows much less than the number of notifications",
     "table 5.1: a thousand times as many take 2.9 times as long by Unroll (notifications^0.15), 22 by Share, 46 by "
     "Share-Bucket",
-    "Candidates are found by their symbol, which is as rare whatever the inequalities say: only what they let through "
-    "costs more.",
-    "To write a notification costs more than to look at a candidate.",
+    "Candidates are found by their symbol, which is as rare whatever the inequalities say: only matches cost more.",
+    "Writing a notification costs more than examining a candidate.",
 )
 _SIZES = Claim(
     "The time grows less than the number of subscriptions",
@@ -171,13 +170,13 @@ _SIZES = Claim(
 _PARSING = Claim(
     "With few notifications, most of the time is parsing",
     "section 5.1: 24 s of 26.3 s by Share-Bucket at 1,000 notifications, of 56 s by Unroll",
-    "The rest looks at some hundred candidates a message.",
+    "The rest is examining some hundred candidates a message.",
     "Parsing by a kernel leaves little of it.",
 )
 _PATHS = Claim(
-    "Which linear path fits which tag path costs next to nothing",
+    "Matching linear paths with tag paths costs next to nothing",
     "section 5.1: ignorable, there are 7 distinct tag paths",
-    "It is worked out once for each pair that meets, and remembered.",
+    "Each pair that meets is matched once, and remembered.",
     "The messages are few and small, so that little of anything is done.",
 )
 
@@ -197,13 +196,13 @@ _GROWTH = Claim(
     "The time of all plans grows less than the number of subscriptions",
     "table 5.2: ten times as many take 1.3 times as long by Unroll, 5.0 by Share, 2.6 by Share-Bucket",
     "Messages are parsed and inserted whatever there is, and an index leads to the subscriptions of a symbol.",
-    "Without an index tables are read as a whole, and what is found by the symbol grows with them.",
+    "Without an index tables are read as a whole, and the rows that the symbol finds grow with them.",
 )
 _KERNELS = Claim(
     "Matching inside a database costs more than matching in memory",
     "section 2 sets memory against scale, and tables 5.1 and 5.2 have no figure of an automaton in memory",
     "A database makes rows of all messages first, and compares values that kernels compare in place.",
-    "Which plan wins, and where, is told beside it.",
+    "The column beside this says which plan wins, and where.",
 )
 
 EXPERIMENT = Experiment(

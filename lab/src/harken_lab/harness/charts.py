@@ -1,6 +1,6 @@
 """All plots: lines by size, dots by contestant, stacked bars; written as SVG and PNG in one style.
 
-A point is a dict with `title`, which of the plots side by side it belongs to, and what each kind of chart says.
+A point is a dict. Its `title` names the plot that it belongs to, among plots side by side; the functions name the rest.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _LEGEND_SYMBOL, _LEGEND_LETTER = 30, 6
 _TWO_PLOTS = 760
 
 
-def refuse_without_altair() -> None:
-    """Raise MissingExtraError unless plots can be drawn: ask before measuring."""
+def require_altair() -> None:
+    """Raise MissingExtraError unless plots can be drawn. Call this before measuring."""
     require_libraries("harken-lab[plots]", ("altair", "vl_convert"))
 
 
@@ -54,7 +54,7 @@ def svg(chart: Any) -> str:
 
 
 def shown(value: float) -> str:
-    """Three digits, or all before the point if there are more."""
+    """A number as text, with three digits, or with all digits before the point if these are more."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
@@ -68,7 +68,7 @@ def lines(
     subtitle: str = MEDIAN,
     format: str = _PLAIN,
 ) -> Any:
-    """A line through the `x` and `y` of every `name`. None without points."""
+    """A line for each `name`, through the `x` and `y` of its points. None without points."""
     if not points:
         return None
     alt = _altair()
@@ -93,9 +93,9 @@ def lines(
 
 
 def dots(points: Sequence[Point], title: str, subtitle: str, x: str, colours: Mapping[str, str] | None = None) -> Any:
-    """A dot at the `x` of every `name`, least first. None without points.
+    """A dot for each `name` at its `x`, the smallest first. None without points.
 
-    With `colours` points have a `kind` that is coloured, and a line from `least` to `most`.
+    With `colours`, by `kind`: points have a `kind`, and a line from `least` to `most`.
     """
     if not points:
         return None
@@ -114,7 +114,7 @@ def dots(points: Sequence[Point], title: str, subtitle: str, x: str, colours: Ma
 
 
 def bars(points: Sequence[Point], title: str, subtitle: str, x: str, colours: Mapping[str, str]) -> Any:
-    """The `x` of every `name`, each `kind` behind the one before. None without points."""
+    """A bar for each `name`: the `x` of its points stacked in the order of their `kind`. None without points."""
     if not points:
         return None
     alt = _altair()
@@ -134,7 +134,7 @@ def bars(points: Sequence[Point], title: str, subtitle: str, x: str, colours: Ma
 def squares(points: Sequence[Point], title: str, subtitle: Sequence[str], x: str, colours: Mapping[float, str]) -> Any:
     """A square for each `x` and `name`, with its `label` in it, in the colour of its `shade`. None without points.
 
-    Every colour is for shades from its key on.
+    A colour applies to shades from its key up to the next key.
     """
     if not points:
         return None
@@ -157,7 +157,7 @@ def squares(points: Sequence[Point], title: str, subtitle: Sequence[str], x: str
 
 
 def _altair() -> Any:
-    """The library, untyped: its types are stricter than what it takes."""
+    """The library, untyped: its type hints reject arguments that it accepts."""
     import altair
 
     return altair
@@ -170,8 +170,9 @@ def _log(alt: Any, channel: Any, field: str, title: str, points: Iterable[Point]
 
 def _decades(values: Iterable[float]) -> list[float]:
     """The powers of ten from below the least value to above the greatest."""
-    known = list(values)
-    return [10.0**power for power in range(math.floor(math.log10(min(known))), math.ceil(math.log10(max(known))) + 1)]
+    numbers = list(values)
+    first, last = math.floor(math.log10(min(numbers))), math.ceil(math.log10(max(numbers)))
+    return [10.0**power for power in range(first, last + 1)]
 
 
 def _colour(alt: Any, field: str, colours: Mapping[str, str]) -> Any:
@@ -180,7 +181,7 @@ def _colour(alt: Any, field: str, colours: Mapping[str, str]) -> Any:
 
 
 def _legend_columns(names: Iterable[str]) -> int:
-    """How many columns a legend has: 0, which is all in a line, unless that is wider than two plots."""
+    """Columns of a legend: 0, which means one line, unless the line would be wider than two plots."""
     widths = [_LEGEND_SYMBOL + _LEGEND_LETTER * len(name) for name in names]
     return 0 if sum(widths) <= _TWO_PLOTS else max(1, _TWO_PLOTS // max(widths))
 

@@ -1,7 +1,7 @@
 """The plain way to match: a compiled Python function a subscription, all of them called for every event.
 
-It is what a user writes who needs no library, and writes with care: missing values are asked for once, AND and OR stop
-early, texts are put in small letters once an event, and patterns without wildcards inside are plain searches.
+A user without a library would write this, with care: a value is read once for all its tests, AND and OR stop early,
+texts are lowered once an event, and patterns without inner wildcards become plain searches.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from harken.schema.paths import Path
 
 Test = Callable[..., bool]
 _AT_ONCE = 200
-"""Functions that are compiled at a time."""
+"""Functions per call of `compile`."""
 _PYTHON = {"=": "==", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -48,26 +48,26 @@ class ClosureLoop:
     """Subscriptions as functions of an event, and the loop over them."""
 
     def __init__(self, subscriptions: Iterable[tuple[Any, str]], arrays: Iterable[str] = ()) -> None:
-        """`subscriptions` are what to answer with and a text; `arrays` the names of attributes that are lists."""
+        """`subscriptions` are pairs of an answer, such as an id, and a text; `arrays` names the list attributes."""
         self._writer = _Writer(frozenset(arrays))
-        known = list(subscriptions)
-        sources = [self._writer.function(parse(text)) for _, text in known]
+        pairs = list(subscriptions)
+        sources = [self._writer.function(parse(text)) for _, text in pairs]
         tests: list[Test] = []
         for start in range(0, len(sources), _AT_ONCE):
             code = "[" + ",\n".join(sources[start : start + _AT_ONCE]) + "]"
             tests += eval(compile(code, "<subscriptions>", "eval"), self._writer.names)
-        self._tests = [(answer, test) for (answer, _), test in zip(known, tests, strict=True)]
+        self._tests = [(answer, test) for (answer, _), test in zip(pairs, tests, strict=True)]
 
     def __len__(self) -> int:
         return len(self._tests)
 
-    def without(self, answers: Iterable[Any]) -> None:
-        """Let go of the subscriptions with these answers."""
-        gone = set(answers)
-        self._tests = [each for each in self._tests if each[0] not in gone]
+    def remove(self, answers: Iterable[Any]) -> None:
+        """Remove the subscriptions that have these answers."""
+        removed = set(answers)
+        self._tests = [each for each in self._tests if each[0] not in removed]
 
     def match(self, event: Mapping[str, Any]) -> list[Any]:
-        """What to answer for the subscriptions that are true of an event."""
+        """The answers of the subscriptions that match an event."""
         get, lowered = event.get, self._writer.lowered
         if not lowered:
             return [answer for answer, test in self._tests if test(get)]
@@ -81,23 +81,23 @@ def arrays_of(events: pa.Table) -> list[str]:
 
 
 class _Writer:
-    """Writes expressions as Python that is true where they are true, or where they are false."""
+    """Writes Python source that is true exactly if an expression is true, or exactly if it is false."""
 
     def __init__(self, arrays: frozenset[str]) -> None:
         self.names: dict[str, Any] = {"nothing": {}}
-        """What the functions use besides the event."""
+        """The global names of the functions."""
         self.lowered: dict[str, None] = {}
-        """The attributes that are asked for in small letters."""
+        """The attributes that functions read in lower case."""
         self._arrays = arrays
         self._array: str | None = None
-        """The array of which one element is bound to `item`."""
+        """The array whose elements the source under way binds to `item`, one after the other."""
         self._patterns: dict[str, str] = {}
 
     def function(self, expression: Expression) -> str:
         return f"lambda get, low=None: {self._true(expression, True)}"
 
     def _true(self, node: Expression, wanted: bool) -> str:
-        """Python for: the node has the truth that is wanted. Unknown is neither."""
+        """Python that is true if the node has the wanted truth value. An unknown node is neither true nor false."""
         if isinstance(node, Not):
             return self._true(node.item, not wanted)
         if isinstance(node, And | Or):
@@ -109,21 +109,21 @@ class _Writer:
     def _joined(self, items: Sequence[Expression], wanted: bool, is_and: bool) -> str:
         parts: list[str] = []
         inside: list[Expression] = []
-        if is_and and self._array is None:  # one element has to do for all that is asked of an array
+        if is_and and self._array is None:  # one element has to meet all conditions on its array
             inside = [item for item in items if self._arrays_in(item)]
             items = [item for item in items if not self._arrays_in(item)]
         for operand, group in groupby(items, _tested):
-            found = list(group)
-            if operand is None or (self._array is None and self._arrays_in(found[0])):
-                parts += (self._true(each, wanted) for each in found)
+            nodes = list(group)
+            if operand is None or (self._array is None and self._arrays_in(nodes[0])):
+                parts += (self._true(each, wanted) for each in nodes)
             else:
-                parts.append(self._group(found, wanted, is_and))
+                parts.append(self._group(nodes, wanted, is_and))
         if inside:
             parts.append(self._some(inside, wanted, {name for each in inside for name in self._arrays_in(each)}))
         return "(" + (" and " if is_and else " or ").join(parts) + ")"
 
     def _some(self, items: Sequence[Expression], wanted: bool, arrays: set[str]) -> str:
-        """Some element of the array makes all items true."""
+        """Python that is true if one element of the array gives all items the wanted truth value."""
         if len(arrays) > 1:
             raise CapabilityError("the loop of closures binds one array a subscription")
         (self._array,) = arrays
@@ -138,7 +138,7 @@ class _Writer:
         return {str(name) for name in paths if name in self._arrays}
 
     def _group(self, group: list[Expression], wanted: bool, is_and: bool) -> str:
-        """Tests of one value, which is asked for once."""
+        """Python for predicates on one value, which is read once."""
         node = group[0]
         if isinstance(node, IsNull):
             return f"({self._value(node.attribute)} {'is' if wanted else 'is not'} None)"
@@ -160,32 +160,32 @@ class _Writer:
                 self.lowered[str(path[0])] = None
                 return f"low({path[0]!r})"
         if not isinstance(operand, Attribute):
-            raise CapabilityError(f"the loop of closures cannot work out {type(operand).__name__}")
+            raise CapabilityError(f"the loop of closures cannot compute {type(operand).__name__}")
         return self._at(operand.path)
 
     def _at(self, path: Path) -> str:
         begin, *rest = path
-        found = "item" if begin == self._array and rest else f"get({begin!r})"
+        value = "item" if begin == self._array and rest else f"get({begin!r})"
         for place, key in enumerate(rest):
-            found = f"{found}.get({key!r})" if found == "item" and not place else f"({found} or nothing).get({key!r})"
-        return found
+            value = f"{value}.get({key!r})" if value == "item" and not place else f"({value} or nothing).get({key!r})"
+        return value
 
     def _test(self, node: Expression, wanted: bool) -> str:
-        """A test of `v`, which is a value."""
+        """Python that tests `v`, the value of the node's operand."""
         if isinstance(node, Comparison):
             operator = node.operator if isinstance(node.right, Constant) else _MIRRORED[node.operator]
             return f"v {_PYTHON[operator if wanted else _OPPOSITE[operator]]} {_constant(node).value!r}"
         if isinstance(node, Between):
-            found = f"{_literal(node.low)} <= v <= {_literal(node.high)}"
+            test = f"{_literal(node.low)} <= v <= {_literal(node.high)}"
         elif isinstance(node, In):
-            found = f"v in {{{', '.join(repr(each.value) for each in node.values)}}}"
+            test = f"v in {{{', '.join(repr(each.value) for each in node.values)}}}"
         elif isinstance(node, Like):
-            found = self._like(node)
+            test = self._like(node)
         elif isinstance(node, RLike):
-            found = f"{self._pattern(str(node.pattern.value))}(v) is not None"
+            test = f"{self._pattern(str(node.pattern.value))}(v) is not None"
         else:
             raise CapabilityError(f"the loop of closures cannot say {type(node).__name__}")
-        return found if wanted else f"not ({found})"
+        return test if wanted else f"not ({test})"
 
     def _like(self, node: Like) -> str:
         pieces = node.pieces()
@@ -202,15 +202,15 @@ class _Writer:
         return f"v == {text!r}"
 
     def _pattern(self, expression: str, method: str = "search") -> str:
-        """The name of the method of a compiled pattern."""
-        known = self._patterns.setdefault(f"{method} {expression}", f"p{len(self._patterns)}")
-        if known not in self.names:
-            self.names[known] = getattr(re.compile(expression), method)
-        return known
+        """The global name of a method of a compiled pattern."""
+        name = self._patterns.setdefault(f"{method} {expression}", f"p{len(self._patterns)}")
+        if name not in self.names:
+            self.names[name] = getattr(re.compile(expression), method)
+        return name
 
 
 def _tested(node: Expression) -> Operand | None:
-    """What a predicate tests against constants; None where it is no such predicate."""
+    """The operand that a predicate compares with constants; None for other nodes."""
     if isinstance(node, Comparison):
         if isinstance(node.right, Constant) is isinstance(node.left, Constant):
             return None

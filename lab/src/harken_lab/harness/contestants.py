@@ -26,10 +26,10 @@ from harken_lab.workloads import generate
 from harken_lab.workloads.workload import Workload
 
 SAMPLE = 256
-"""Events of each kind that an index is planned by. They are never those that are measured."""
+"""Events of each kind by which an index is planned. They are never the measured ones."""
 _SAMPLE_SEED = 1_000_003
 NOT_INDEX = ("rows", "labels")
-"""What of a matcher's memory is not its index: the rows, which a removal needs, and the constants."""
+"""Structures of a matcher that are not its index: the rows, which removing needs, and the constants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,10 @@ class Contestant:
         """An empty matcher. Raises CapabilityError if there is no such algorithm or option."""
         return create_matcher(self.algorithm, limits, **self.options)
 
-    def fill(self, workload: Workload, sample: pa.Table | None, limits: Limits = DEFAULT_LIMITS) -> Filled:
-        """A matcher with all subscriptions of a workload, planned by a sample. Raises HarkenError where it refuses.
+    def fill(self, workload: Workload, sample: pa.Table | None, limits: Limits = DEFAULT_LIMITS) -> FilledMatcher:
+        """A matcher that holds a workload's subscriptions, planned by a sample. Raises HarkenError if it cannot.
 
-        Only adding the subscriptions is timed: neither compiling them, where they are added one by one, nor planning.
+        Only adding the subscriptions is timed. Planning is not, nor is compiling those that are added one by one.
         """
         matcher = self.matcher(limits)
         if isinstance(matcher, AddsInBulk):
@@ -64,20 +64,20 @@ class Contestant:
             plan_by(matcher, sample)
         return filled
 
-    def fill_rows(self, flat: Flat) -> Filled:
+    def fill_rows(self, flat: Flat) -> FilledMatcher:
         """A matcher with these rows, planned without a sample."""
         matcher = self.matcher()
         return _added(matcher, matcher.add_flat, flat, never_verified)
 
 
-class Filled:
+class FilledMatcher:
     """A matcher with all subscriptions of a workload, and events for it to match.
 
-    Where it takes codes, events are encoded beforehand and only matching is timed.
+    If the matcher takes codes, events are encoded beforehand, so that a timer around `find` measures matching alone.
     """
 
     events = 0
-    """How many it has."""
+    """The number of its events."""
 
     def __init__(self, matcher: Any, fill_seconds: float, form_of: FormOf) -> None:
         self.matcher = matcher
@@ -85,55 +85,55 @@ class Filled:
         self.form_of = form_of
         self.takes_codes = isinstance(matcher, MatchesCodes)
 
-    def take(self, events: pa.Table) -> Filled:
-        """Have these events. Raises CapabilityError for events that an index alone cannot judge."""
+    def take(self, events: pa.Table) -> FilledMatcher:
+        """Replace the events. Raises CapabilityError for events that an index alone cannot decide."""
         self.table, self.events = events, events.num_rows
         self._batch = validate(events).batch
         if self.takes_codes:
             self.encoded = self.matcher.encode(self._batch)
             if len(self.encoded.several):
-                raise CapabilityError("events with arrays have to be verified, which an index alone does not")
+                raise CapabilityError("events with arrays have to be verified, and an index alone does not verify")
         else:
             self._last: tuple[Offsets, Numbers] | None = None
         return self
 
-    def on(self, events: pa.Table) -> Filled:
+    def on(self, events: pa.Table) -> FilledMatcher:
         """The same matcher with other events."""
         return copy(self).take(events)
 
     def find(self) -> tuple[Offsets, Numbers]:
-        """Match all events: what is timed. What it returns may be overwritten by the next call."""
+        """Match all events. This is the call to time; the next one may overwrite its result."""
         if self.takes_codes:
-            found: tuple[Offsets, Numbers] = self.matcher.find(self.encoded)
-            return found
-        matched = self.matcher.match(self._batch, self.form_of)
-        self._last = matched.offsets, matched.numbers
+            matches: tuple[Offsets, Numbers] = self.matcher.find(self.encoded)
+            return matches
+        result = self.matcher.match(self._batch, self.form_of)
+        self._last = result.offsets, result.numbers
         return self._last
 
-    def found(self) -> tuple[Offsets, Numbers]:
-        """Where the matches of each event end, and the numbers of the subscriptions, not timed."""
+    def matches(self) -> tuple[Offsets, Numbers]:
+        """Where the matches of each event begin and end, and the numbers of the subscriptions. Not to be timed."""
         if self.takes_codes:
-            offsets, found = self.find()
-            return offsets, self.matcher.numbers_of(found)
-        # What does not take codes is so slow that the last answer is used again.
+            offsets, rows = self.find()
+            return offsets, self.matcher.numbers_of(rows)
+        # Matchers that take no codes are so slow that the last answer is used again.
         return self._last or self.find()
 
     def answers(self, events: int | None = None) -> Answers:
-        """What the first events match, or all of them."""
-        offsets, numbers = self.found()
+        """The matches of the first events, or of all."""
+        offsets, numbers = self.matches()
         if events is not None:
             offsets = offsets[: events + 1]
         return Answers(numbers[: offsets[-1]], offsets)
 
     def examined(self, events: int) -> float | None:
-        """How many candidates the first events had on average; None where that is not counted."""
+        """Mean candidates of the first events; None if the matcher does not count them."""
         if not self.takes_codes:
             return None
         batch = validate(self.table.slice(0, events)).batch
         return float(self.matcher.match(batch, self.form_of).candidates.mean())
 
     def memory(self) -> dict[str, int]:
-        """Bytes by structure; empty where an algorithm does not tell."""
+        """Bytes by structure; empty if the algorithm does not report them."""
         return {name: int(size) for name, size in self.matcher.stats().get("memory", {}).items()}
 
     def index_bytes(self) -> int:
@@ -142,7 +142,7 @@ class Filled:
 
 
 def sample_of(name: str, seed: int, **parameters: Any) -> Workload:
-    """Other events of the same kind to plan by: SAMPLE of them or, of a mixture, SAMPLE of each of its kinds."""
+    """Other events of a workload, to plan by: SAMPLE of them or, of a mixture, SAMPLE of each of its kinds."""
     kinds = len(generate(name, 0, 0, **parameters).parts) or 1
     return generate(name, 0, SAMPLE * kinds, seed + _SAMPLE_SEED, **parameters)
 
@@ -160,11 +160,11 @@ def entries_of(workload: Workload, first: int = 0) -> list[Entry]:
 
 
 def never_verified(number: int) -> NormalForm:
-    """In place of the normal forms of subscriptions whose rows are exact, so that nothing has to be verified."""
+    """Stands in for the normal forms of subscriptions whose rows are exact: nothing has to be verified."""
     raise AssertionError(f"the rows of workloads are exact, and subscription {number} was verified")
 
 
-def _added(matcher: Any, add: Callable[[Any], None], subscriptions: Any, form_of: FormOf) -> Filled:
+def _added(matcher: Any, add: Callable[[Any], None], subscriptions: Any, form_of: FormOf) -> FilledMatcher:
     started = perf_counter()
     add(subscriptions)
-    return Filled(matcher, perf_counter() - started, form_of)
+    return FilledMatcher(matcher, perf_counter() - started, form_of)

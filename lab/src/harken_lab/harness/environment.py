@@ -26,10 +26,10 @@ def environment(*more_packages: str) -> dict[str, Any]:
 
 def _processor() -> str:
     try:
-        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)
+        model = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)
     except OSError:
-        found = None
-    return found[1] if found else platform.processor() or "unknown"
+        model = None
+    return model[1] if model else platform.processor() or "unknown"
 
 
 def _version(name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""What the lab asks of a matcher besides its roles."""
+"""Planning a matcher by a sample of events, and the statistics that are its algorithm's own."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _NO_DETAILS = {"subscriptions", "rows", "predicates", "bytes", "memory", "events
 
 
 def plan_by(matcher: Matcher, sample: pa.Table) -> None:
-    """Have it lay out its index for events like these, if it plans."""
+    """Plan the index of a matcher for events like these, if the matcher plans at all."""
     if isinstance(matcher, Plans):
         matcher.learn(validate(sample).batch)
         matcher.merge()
 
 
 def details_of(matcher: Matcher) -> dict[str, Any]:
-    """What one of the papers' algorithms says of its index, besides what all of them say."""
+    """The statistics that one of the papers' algorithms has beyond those of all; empty for other matchers."""
     stats = matcher.stats()
     return {name: value for name, value in stats.items() if name not in _NO_DETAILS} if "examined" in stats else {}

@@ -1,4 +1,4 @@
-"""A full matcher in which subscriptions come and go, one by one."""
+"""A full matcher to which subscriptions are added and removed one by one."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pyarrow as pa
 from harken.events import validate
 from harken.language.compiled import Form
 from harken.matchers import Entry, MatchResult
-from harken_lab.harness.contestants import Filled
+from harken_lab.harness.contestants import FilledMatcher
 from harken_lab.harness.verified_answers import Answers
 
 
-class Live:
+class LiveMatcher:
     """A matcher, and compiled subscriptions to add to it or to remove from it."""
 
-    def __init__(self, filled: Filled, entries: Sequence[Entry]) -> None:
+    def __init__(self, filled: FilledMatcher, entries: Sequence[Entry]) -> None:
         self.matcher = filled.matcher
         self.entries = entries
         self._filled = filled
@@ -31,14 +31,14 @@ class Live:
             self.matcher.remove([entry.number])
 
     def match(self, events: pa.Table) -> MatchResult:
-        found: MatchResult = self.matcher.match(validate(events).batch, self._form_of)
-        return found
+        result: MatchResult = self.matcher.match(validate(events).batch, self._form_of)
+        return result
 
     def answers(self, events: pa.Table) -> Answers:
-        found = self.match(events)
-        return Answers(found.numbers, found.offsets)
+        result = self.match(events)
+        return Answers(result.numbers, result.offsets)
 
     def _form_of(self, number: int) -> Form:
-        """What was added last may have to be verified."""
+        """The normal form of a subscription, as verifying needs it for those that were added one by one."""
         form = self._forms.get(number)
         return self._filled.form_of(number) if form is None else form

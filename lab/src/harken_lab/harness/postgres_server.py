@@ -1,6 +1,6 @@
 """A PostgreSQL server of the machine, started for a measurement and stopped after it, in a folder of its own.
 
-It listens on a socket in that folder, which only this account can enter, so that it needs no port and no password.
+The server listens on a socket in that folder, which only this account can enter: it needs neither port nor password.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from harken_lab.harness.result_files import Unavailable
 _START_SECONDS = 60
 _STOP_SECONDS = 20
 _SETTINGS = ("fsync=off", "listen_addresses=", "max_connections=20", "temp_buffers=256MB", "work_mem=64MB")
-"""Tables of a session lie in `temp_buffers`: a database in memory is compared with databases in memory."""
+"""`temp_buffers` hold the tables of a session, so that PostgreSQL works in memory as the other databases do."""
 
 
 @contextmanager
 def running_postgres() -> Iterator[str]:
-    """The URL of a server that runs until the end of the block. Raises Unavailable, with the reason."""
+    """Run a server until the end of the block, and yield its URL. Raises Unavailable, with the reason."""
     programs = _programs()
     if programs is None:
         raise Unavailable("there is no PostgreSQL server on this machine (`initdb` and `postgres`)")
@@ -49,9 +49,9 @@ def running_postgres() -> Iterator[str]:
             "--no-locale",
             "--no-sync",
         ]
-        made = subprocess.run(command, cwd=folder, capture_output=True, check=False, text=True, **account)
-        if made.returncode:
-            raise Unavailable(f"PostgreSQL's `initdb` failed: {made.stderr.strip()[-200:]}")
+        result = subprocess.run(command, cwd=folder, capture_output=True, check=False, text=True, **account)
+        if result.returncode:
+            raise Unavailable(f"PostgreSQL's `initdb` failed: {result.stderr.strip()[-200:]}")
         settings = [word for each in (*_SETTINGS, f"unix_socket_directories={folder}") for word in ("-c", each)]
         with (folder / "log").open("wb") as log:
             command = [str(programs / "postgres"), *data, *settings]
@@ -90,24 +90,27 @@ def _stop(server: subprocess.Popen[bytes]) -> None:
 
 
 def _programs() -> Path | None:
-    """The folder of `initdb` and `postgres`: that of the PATH, or the newest of Debian's."""
-    found = shutil.which("initdb")
-    places = [Path(found).resolve().parent] if found else []
-    places += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=_release, reverse=True)
-    return next((place for place in places if (place / "postgres").is_file() and (place / "initdb").is_file()), None)
+    """The folder of `initdb` and `postgres`: the one on the PATH, or the newest of Debian's folders."""
+    initdb = shutil.which("initdb")
+    folders = [Path(initdb).resolve().parent] if initdb else []
+    folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=_release, reverse=True)
+    return next((each for each in folders if (each / "postgres").is_file() and (each / "initdb").is_file()), None)
 
 
-def _release(place: Path) -> float:
+def _release(folder: Path) -> float:
     try:
-        return float(place.parent.name)
+        return float(folder.parent.name)
     except ValueError:
         return 0.0
 
 
 def _account(folder: Path) -> dict[str, Any]:
-    """PostgreSQL refuses to run as root, so it runs as nobody then, and the folder is nobody's."""
+    """Arguments for `subprocess`: for root an unprivileged account, which then owns the folder, else none.
+
+    PostgreSQL does not run as root.
+    """
     if os.geteuid() != 0:
         return {}
-    nobody = pwd.getpwnam("nobody")
-    os.chown(folder, nobody.pw_uid, nobody.pw_gid)
-    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+    account = pwd.getpwnam("nobody")
+    os.chown(folder, account.pw_uid, account.pw_gid)
+    return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}

@@ -1,4 +1,4 @@
-"""Processor time of this process and of the sessions of a database server: neighbours on the machine count less."""
+"""Processor time of this process and of a database server's sessions: other load on the machine disturbs it less."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from harken.relational.database_session import open_database
 
 
 class ProcessorClock:
-    """A clock that counts what this process computes and, given a server's URL, what its sessions do for it.
+    """Counts the processor time of this process and, given a server's URL, that of the server's sessions.
 
-    The session that it asks the server by does not count.
+    The clock's own session, by which it lists the others, does not count.
     """
 
     def __init__(self, url: str | None = None) -> None:
@@ -28,16 +28,16 @@ class ProcessorClock:
         return f"{number // 10_000}.{number % 10_000}"
 
     def find_sessions(self) -> None:
-        """Count the sessions that there are now."""
+        """From now on count the sessions that are open at this moment."""
         if self._server is not None:
-            asked = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
-            self._sessions = [Path(f"/proc/{pid}/schedstat") for pid in self._server.integers(asked)[:, 0].tolist()]
+            query = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+            self._sessions = [Path(f"/proc/{pid}/schedstat") for pid in self._server.integers(query)[:, 0].tolist()]
 
     def now(self) -> float:
-        """Seconds since some moment."""
+        """Seconds of processor time. Only differences between two calls mean something."""
         return process_time() + sum(int(path.read_text().split()[0]) for path in self._sessions) / 1e9
 
     def close(self) -> None:
-        """Let go of the server."""
+        """Close the connection to the server, if there is one."""
         if self._server is not None:
             self._server.close()

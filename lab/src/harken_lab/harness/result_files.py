@@ -1,4 +1,4 @@
-"""What every result shares: errors that decide whether there is one, and its JSON."""
+"""Results as JSON files, and the errors that leave out a figure or end a run."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any, TypeVar
 
 from harken.errors import SourceError
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
-class Unavailable(Exception):  # noqa: N818 - it is no error: it ends up in the result as `not measured`
+class Unavailable(Exception):  # noqa: N818 - no error: the result has `not measured` in its place
     """A figure cannot be measured; the message says why."""
 
 
 class WrongAnswerError(Exception):
-    """Two contestants disagree, or one is wrong: the run ends without a result."""
+    """Contestants give different answers, or one gives a wrong answer: the run ends without a result."""
 
 
 def to_json(data: Mapping[str, Any]) -> str:
-    """Indented, but with each item of a list of objects on a line of its own, so that two results can be diffed."""
+    """Indented JSON. In a list of objects each object has a line of its own, so that two results can be diffed."""
     parts = []
     for name, value in data.items():
         if isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
@@ -34,7 +34,7 @@ def to_json(data: Mapping[str, Any]) -> str:
 
 
 def read_json(path: str | Path) -> Any:
-    """What a JSON file holds. Raises SourceError."""
+    """The content of a JSON file. Raises SourceError."""
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -43,10 +43,10 @@ def read_json(path: str | Path) -> Any:
         raise SourceError(f"{path} is not JSON: {error}") from error
 
 
-def read_as(path: str | Path, make: Callable[[Any], Made], otherwise: str, hint: str | None = None) -> Made:
-    """What `make` makes of a JSON file. Raises SourceError with what it is `otherwise`."""
+def read_as(path: str | Path, make: Callable[[Any], Result], complaint: str, hint: str | None = None) -> Result:
+    """Pass the content of a JSON file to `make`. If that fails, raises SourceError with the `complaint`."""
     data = read_json(path)
     try:
         return make(data)
     except (KeyError, TypeError, ValueError) as error:
-        raise SourceError(f"{path} {otherwise}: {error}", hint=hint) from error
+        raise SourceError(f"{path} {complaint}: {error}", hint=hint) from error

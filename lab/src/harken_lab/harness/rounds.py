@@ -1,4 +1,4 @@
-"""Timing contestants against each other: in one run, in turn, without their warm-up, every round kept."""
+"""Timing contestants against each other: in one run, in turn, without their warm-up. Every round is kept."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import TypeVar
 
 Name = TypeVar("Name", bound=Hashable)
 TURN = 0.1
-"""Seconds a turn of matching should last, so that cold caches and noise of the machine are a small part of it."""
+"""Seconds that a turn of matching should last, so that cold caches and noise are a small part of it."""
 MOST_RUNS = 8
-"""Runs of a contestant in its turn, at most. Those of a mixture share an index, which frees an answer's buffer after 64
-turns without use (`matchers.columnar.buffers`).
+"""Most runs of a contestant in its turn. Contestants of a mixture share an index, which frees a buffer of answers that
+was not used for 64 turns (`matchers.columnar.buffers`).
 """
 
 
@@ -23,9 +23,9 @@ class Timing:
     """Seconds of one contestant over all rounds."""
 
     seconds: tuple[float, ...]
-    """Per run: the mean of a turn that had several."""
+    """Of each round: one run, or the mean of the runs in the contestant's turn."""
     first: tuple[float, ...] = ()
-    """Of the first run in each turn, whose caches hold what others left there."""
+    """Of the first run in each turn, when the caches still hold data of other contestants."""
 
     @property
     def median(self) -> float:
@@ -45,15 +45,15 @@ class Timing:
 
     def times(self, other: Timing) -> tuple[float, ...]:
         """The ratio to another timing, round by round: what slows a round slows both."""
-        return tuple(mine / theirs for mine, theirs in zip(self.seconds, other.seconds, strict=True))
+        return tuple(one / two for one, two in zip(self.seconds, other.seconds, strict=True))
 
 
 def interleaved(
     contestants: Mapping[Name, Callable[[], object]], rounds: int, least: float = 0.0
 ) -> dict[Name, Timing]:
-    """Run every contestant once for warm-up, then all of them in turn, for so many rounds.
+    """Run every contestant once to warm up, then all of them in turn, in each of the rounds.
 
-    One whose warm-up took less than `least` seconds runs several times in its turn.
+    A contestant whose warm-up took less than `least` seconds runs several times in its turn.
     """
     runs: dict[Name, int] = {}
     for name, run in contestants.items():
@@ -63,12 +63,12 @@ def interleaved(
         runs[name] = max(1, min(MOST_RUNS, ceil(least / max(took, 1e-9))))
     seconds: dict[Name, list[float]] = {name: [] for name in contestants}
     first: dict[Name, list[float]] = {name: [] for name in contestants}
-    for _ in range(rounds):
+    for _round in range(rounds):
         for name, run in contestants.items():
             started = perf_counter()
             run()
             first[name].append(perf_counter() - started)
-            for _again in range(runs[name] - 1):
+            for _ in range(runs[name] - 1):
                 run()
             seconds[name].append((perf_counter() - started) / runs[name])
     return {name: Timing(tuple(seconds[name]), tuple(first[name])) for name in contestants}

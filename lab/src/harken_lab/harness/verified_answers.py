@@ -16,7 +16,7 @@ from harken_lab.workloads.conditions import OPERATORS, Conditions
 from harken_lab.workloads.workload import Workload
 
 if TYPE_CHECKING:
-    from harken_lab.harness.contestants import Filled
+    from harken_lab.harness.contestants import FilledMatcher
 
 Numbers = NDArray[np.int32]
 Offsets = NDArray[np.int64]
@@ -37,7 +37,7 @@ class Answers:
     def __init__(self, numbers: Numbers, offsets: Offsets) -> None:
         self.offsets = offsets.copy()
         events = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-        # One sort of all pairs is much quicker than a sort for every event.
+        # Sorting all pairs at once is much quicker than sorting the matches of each event.
         keys = events << 32 | numbers.astype(np.int64)
         keys.sort()
         self.numbers = (keys & 0xFFFFFFFF).astype(np.int32)
@@ -56,15 +56,17 @@ class Answers:
         return self.numbers[self.offsets[event] : self.offsets[event + 1]]
 
     def first_difference(self, other: Answers) -> int:
-        """The first event whose answers are not the same."""
+        """The first event for which these answers differ from others."""
         return next(event for event in range(len(self)) if not np.array_equal(self.of(event), other.of(event)))
 
 
-def verify(workload: Workload, filled: Mapping[str, Filled], most: int | None = None, evaluated: int = 8) -> None:
-    """Raise WrongAnswerError unless all contestants agree, and one of them with plain evaluation.
+def verify(
+    workload: Workload, filled: Mapping[str, FilledMatcher], most: int | None = None, evaluated: int = 8
+) -> None:
+    """Raise WrongAnswerError unless all contestants agree with each other, and one of them with plain evaluation.
 
-    All are compared with the one that has most events, on the events that both have, up to the first `most`. Of these
-    its answers to `evaluated` events are compared with every predicate evaluated by itself.
+    The contestant with most events is compared with each of the others, on the events that both have, up to the first
+    `most`. For `evaluated` of these events its answers are compared with evaluating every predicate by itself.
     """
     if not filled:
         return
@@ -76,18 +78,18 @@ def verify(workload: Workload, filled: Mapping[str, Filled], most: int | None = 
         if shared not in expected:
             expected[shared] = first.answers(shared)
         if other != name:
-            _refuse_difference(title(workload), (name, expected[shared]), (other, each.answers(shared)))
+            _require_equal(title(workload), (name, expected[shared]), (other, each.answers(shared)))
     for event in np.unique(np.linspace(0, count - 1, evaluated).astype(np.int64)).tolist():
-        _refuse_wrong(name, expected[count], workload, event)
+        _require_true(name, expected[count], workload, event)
 
 
 def title(workload: Workload) -> str:
-    """The workload and its size."""
+    """The name of the workload and its number of subscriptions."""
     return f"{workload.name} with {workload.subscriptions:,} subscriptions"
 
 
-def _refuse_difference(what: str, expected: tuple[str, Answers], found: tuple[str, Answers]) -> None:
-    (first, right), (name, answers) = expected, found
+def _require_equal(what: str, expected: tuple[str, Answers], actual: tuple[str, Answers]) -> None:
+    (first, right), (name, answers) = expected, actual
     if answers != right:
         event = answers.first_difference(right)
         raise WrongAnswerError(
@@ -96,19 +98,19 @@ def _refuse_difference(what: str, expected: tuple[str, Answers], found: tuple[st
         )
 
 
-def _refuse_wrong(name: str, answers: Answers, workload: Workload, event: int) -> None:
-    true = every_true(workload, event)
+def _require_true(name: str, answers: Answers, workload: Workload, event: int) -> None:
+    true = true_subscriptions(workload, event)
     if not np.array_equal(answers.of(event), true):
         raise WrongAnswerError(
-            f"{title(workload)}, event {event}: {name} finds {len(answers.of(event)):,} of them, "
-            f"and {len(true):,} are true, or others"
+            f"{title(workload)}, event {event}: {name} finds {len(answers.of(event)):,} subscriptions, "
+            f"{len(true):,} are true, and they are not the same"
         )
 
 
-def every_true(workload: Workload, event: int) -> Numbers:
-    """The subscriptions that are true of an event, each predicate evaluated on the plain value, without codes.
+def true_subscriptions(workload: Workload, event: int) -> Numbers:
+    """The subscriptions that are true of an event, by evaluating each predicate on the plain value, without codes.
 
-    What is asked of an array, and of what is inside it, has to hold for one element.
+    All conditions on an array, and on the attributes inside it, have to hold for one element.
     """
     values = workload.events.slice(event, 1).to_pylist()[0]
     by_name: dict[str, list[Conditions]] = {}
@@ -116,15 +118,15 @@ def every_true(workload: Workload, event: int) -> Numbers:
         by_name.setdefault(parse_path(each.attribute)[0], []).append(each)
     alive = np.ones(workload.subscriptions, np.bool_)
     for name, conditions in by_name.items():
-        asking = np.zeros(workload.subscriptions, np.bool_)
+        open_ = np.zeros(workload.subscriptions, np.bool_)  # subscriptions that no element has met yet
         for each in conditions:
-            asking[each.rows] = True
+            open_[each.rows] = True
         for element in values[name] if isinstance(values[name], list) else [values[name]]:
             failing = [each.rows[~_holds(each, _inside(element, each))] for each in conditions]
-            is_true = asking.copy()
+            is_true = open_.copy()
             is_true[np.concatenate(failing)] = False
-            asking &= ~is_true  # they have found their element
-        alive[asking] = False
+            open_ &= ~is_true
+        alive[open_] = False
     return np.flatnonzero(alive).astype(np.int32)
 
 
@@ -140,12 +142,12 @@ def _holds(conditions: Conditions, value: int | str | None) -> NDArray[np.bool_]
     constants = np.asarray(conditions.constants)
     # Compare each constant once per operator; every predicate then looks up its answer.
     table = np.array([_COMPARE[name](np.asarray(value), constants) for name in OPERATORS], np.bool_)
-    held: NDArray[np.bool_] = table[conditions.operators, conditions.operands]
-    return held
+    is_true: NDArray[np.bool_] = table[conditions.operators, conditions.operands]
+    return is_true
 
 
-def refuse_unlike_arrow(numbers: Numbers, offsets: Offsets, result: pa.ListArray) -> None:
-    """Raise WrongAnswerError unless an Arrow result equals the buffer it is made from, with `s{number}` for strings."""
+def verify_arrow(numbers: Numbers, offsets: Offsets, result: pa.ListArray) -> None:
+    """Raise WrongAnswerError unless an Arrow result equals the numbers it is made from; strings are `s{number}`."""
     values = result.values
     picked = np.linspace(0, len(numbers) - 1, num=min(len(numbers), 1_000)).astype(np.int64)
     expected = numbers[picked].tolist()

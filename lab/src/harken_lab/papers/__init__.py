@@ -1,1 +1,1 @@
-"""The papers' algorithms, one a file, over rows in labels."""
+"""The papers' algorithms, one a file. They index rows of labels."""

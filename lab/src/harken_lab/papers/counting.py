@@ -1,4 +1,4 @@
-"""What the counting algorithms share: predicates that are stored once, and how many of them each row needs."""
+"""Shared by the counting algorithms: predicates, each stored once, and a counter for every row."""
 
 from __future__ import annotations
 
@@ -13,33 +13,39 @@ from harken.codes.encode import EncodedBatch
 from harken.kernels.vector import ROWS
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken_lab.papers.growing_lists import GrowingLists
-from harken_lab.papers.kernels.counting_kernels import Counted, Counters, Space, delete_from_lists, insert_into_lists
+from harken_lab.papers.kernels.counting_kernels import (
+    CountedRows,
+    Counters,
+    CountingScratch,
+    delete_from_lists,
+    insert_into_lists,
+)
 from harken_lab.papers.kernels.row_table import RowTable
 from harken_lab.papers.labelled_rows import grown, longer
 from harken_lab.papers.row_matcher import RowMatcher
 from harken_lab.papers.row_predicates import PredicateIndex, entries_of
 
 
-class Needs:
-    """A slot for every row: a counter, and the number of predicates that must hold.
+class RowCounters:
+    """A slot for every row, with its counter and the number of its predicates that must hold.
 
-    Rows that need none are kept apart, unless the caller finds them in another way.
+    Rows that need no predicate are listed in `always`, unless the caller finds them in another way.
     """
 
-    def __init__(self, *, notes_none: bool = True) -> None:
+    def __init__(self, *, lists_always: bool = True) -> None:
         self.needed = np.full(ROWS, 255, np.uint8)
-        """By slot, padded by 64: the number; an unreachable one where there is no row, or it needs none."""
+        """By slot, padded by 64: how many predicates must hold; `never` if there is no row, or it needs none."""
         self.size = 0
         """One more than the greatest slot so far."""
         self._rows = np.zeros(ROWS, np.int32)
         self._counts = np.zeros(ROWS, np.uint8)
         self._none = np.empty(0, np.int32)
         self._place_of: dict[int, int] = {}
-        self._notes_none = notes_none
+        self._lists_always = lists_always
 
     @property
     def always(self) -> NDArray[np.int32]:
-        """The rows that need none."""
+        """The rows that need no predicate."""
         return self._none[: len(self._place_of)]
 
     @property
@@ -47,7 +53,7 @@ class Needs:
         return self.needed.nbytes + self._counts.nbytes + self._rows.nbytes + self._none.nbytes
 
     @property
-    def counters(self) -> Counters:
+    def arrays(self) -> Counters:
         """The arrays for kernels."""
         return Counters(self._counts, self.needed, self._rows)
 
@@ -57,29 +63,30 @@ class Needs:
         return int(np.iinfo(self.needed.dtype).max)
 
     def set(self, slots: NDArray[np.int32], rows: NDArray[np.int32], needed: NDArray[np.int64]) -> None:
-        """Put rows into slots, each with the number of predicates it needs."""
+        """Put rows into slots, each with the number of its predicates that must hold."""
         self.size = max(self.size, int(slots.max(initial=-1)) + 1)
-        self._have(self.size + ROWS, int(needed.max(initial=0)))
+        self._ensure(self.size + ROWS, int(needed.max(initial=0)))
         self._rows[slots] = rows
         self.needed[slots] = np.where(needed > 0, needed, self.never)
-        for row in rows[needed == 0].tolist() if self._notes_none else ():
+        for row in rows[needed == 0].tolist() if self._lists_always else ():
             place = self._place_of[row] = len(self._place_of)
             if place == len(self._none):
                 self._none = longer(self._none, grown(place, place + 1), 0)
             self._none[place] = row
 
-    def forget(self, slots: NDArray[np.int32]) -> None:
-        """Make the rows in these slots never true."""
+    def clear(self, slots: NDArray[np.int32]) -> None:
+        """Empty these slots: they never match again until a row is put into them."""
         needs_none = self.needed[slots] == self.never
         self.needed[slots] = self.never
-        for row in self._rows[slots[needs_none]].tolist() if self._notes_none else ():
+        for row in self._rows[slots[needs_none]].tolist() if self._lists_always else ():
             place, last = self._place_of.pop(row), len(self._place_of)
             if place != last:
                 moved = int(self._none[last])
                 self._none[place] = moved
                 self._place_of[moved] = place
 
-    def _have(self, size: int, most: int) -> None:
+    def _ensure(self, size: int, most: int) -> None:
+        """Make the arrays at least this long, and wide enough for this many predicates."""
         if size > len(self.needed):
             size = grown(len(self.needed), size)
             self.needed = longer(self.needed, size, self.never)
@@ -94,9 +101,9 @@ class Needs:
 
 
 class CountedLists:
-    """Rows that are counted through the lists of their predicates: of all of them, or of all but the equalities.
+    """Counts rows through the lists of their predicates: all predicates, or all but the equalities.
 
-    They may be a subset of all rows, and have slots of their own, without holes.
+    The rows may be a subset of all rows. Each has a slot here; freed slots are reused.
     """
 
     def __init__(self, index: str, *, equalities: bool = True) -> None:
@@ -110,40 +117,42 @@ class CountedLists:
         """Remove all rows."""
         self.predicates.clear()
         self.lists.clear()
-        # Where equalities are not counted, rows that have nothing else are found by them.
-        self.needs = Needs(notes_none=self._equalities)
+        # If equalities are not counted, the caller finds rows without other predicates by their equalities.
+        self.counters = RowCounters(lists_always=self._equalities)
         self.slots = np.empty(0, np.int32)
-        """The slot of each row that is here."""
+        """By row, its slot, if it is counted here."""
         self._free: list[int] = []
 
     def __len__(self) -> int:
-        return self.needs.size - len(self._free)
+        return self.counters.size - len(self._free)
 
     @property
-    def counted(self) -> Counted:
+    def counted(self) -> CountedRows:
         """The arrays for kernels."""
-        needs = self.needs
-        return Counted(self.predicates.index, self.lists.table, self._packed, needs.counters, needs.always, needs.size)
+        counters = self.counters
+        return CountedRows(
+            self.predicates.index, self.lists.table, self._packed, counters.arrays, counters.always, counters.size
+        )
 
     @property
     def memory(self) -> dict[str, int]:
         """The bytes of each structure."""
-        counters = self.needs.nbytes + self.slots.nbytes
+        counters = self.counters.nbytes + self.slots.nbytes
         return self.predicates.memory | {"lists": self.lists.nbytes, "counters": counters}
 
-    def space(self) -> Space:
-        """Working room for kernels."""
-        return Space(self.predicates.room(), np.empty(2 * self.predicates.size + 2, np.int64))
+    def scratch(self) -> CountingScratch:
+        """Scratch arrays for kernels."""
+        return CountingScratch(self.predicates.scratch(), np.empty(2 * self.predicates.size + 2, np.int64))
 
     def insert(self, rows: NDArray[np.int32], table: RowTable, spans: Sequence[int]) -> None:
-        """Add rows of a table: in bulk if there are none yet, else one by one. `spans` are as in predicates.py."""
+        """Add rows of a table: in bulk if there are none yet, else one by one. See `PredicateIndex.fit` for `spans`."""
         self.predicates.fit(spans)
         if self.predicates.groups > len(self._packed):
             self._packed = longer(self._packed, self.predicates.groups, 1)
         is_first = len(self) == 0
-        slots = self._take(rows)
+        slots = self._assign_slots(rows)
         needed = self._build(rows, slots, table) if is_first else self._insert(rows, slots, table)
-        self.needs.set(slots, rows, needed)
+        self.counters.set(slots, rows, needed)
 
     def delete(self, rows: NDArray[np.int32], table: RowTable) -> None:
         """Remove rows, which are still in the table."""
@@ -152,15 +161,15 @@ class CountedLists:
         delete_from_lists(
             self.predicates.index, self.lists.table, self._packed, table, rows, slots, self._equalities, numbers
         )
-        self.needs.forget(slots)
+        self.counters.clear(slots)
         self._free.extend(slots.tolist())
 
-    def _take(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
-        """A slot for each row."""
-        again = self._free[: -len(rows) - 1 : -1]
-        del self._free[len(self._free) - len(again) :]
-        more = np.arange(self.needs.size, self.needs.size + len(rows) - len(again), dtype=np.int32)
-        slots = np.append(np.array(again, np.int32), more)
+    def _assign_slots(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Assign a slot to each row, freed ones first."""
+        freed = self._free[: -len(rows) - 1 : -1]
+        del self._free[len(self._free) - len(freed) :]
+        new = np.arange(self.counters.size, self.counters.size + len(rows) - len(freed), dtype=np.int32)
+        slots = np.append(np.array(freed, np.int32), new)
         size = int(rows.max(initial=-1)) + 1
         if size > len(self.slots):
             self.slots = longer(self.slots, grown(len(self.slots), size), 0)
@@ -180,7 +189,7 @@ class CountedLists:
         numbers = np.empty(most_predicates(rows, table), np.int32)
         done = 0
         while True:
-            lists.have(predicates.capacity)
+            lists.ensure(predicates.capacity)
             done = insert_into_lists(
                 predicates.index, lists.table, packed, table, rows, slots, done, self._equalities, needed, numbers
             )
@@ -191,7 +200,7 @@ class CountedLists:
 
 
 class Counting(RowMatcher):
-    """A matcher that counts the predicates of a row that hold. `index` is how these are found: `lists` or `table`."""
+    """A matcher that counts the predicates of a row that hold. `index` is the kind of predicate index."""
 
     bulk_share: ClassVar[int] = 4
 
@@ -204,7 +213,7 @@ class Counting(RowMatcher):
         """The predicates of all rows."""
 
     def satisfied(self, encoded: EncodedBatch) -> int:
-        """How many predicates hold for all events of a batch together: the first stage alone."""
+        """Count the predicates that hold, summed over the events of a batch: the first stage alone."""
         return self._predicates.count_satisfied(encoded.codes)
 
     def _details(self) -> dict[str, Any]:
@@ -212,5 +221,5 @@ class Counting(RowMatcher):
 
 
 def most_predicates(rows: NDArray[np.int32], table: RowTable) -> int:
-    """An upper bound on the predicates of a row: an interval is two at most."""
+    """An upper bound on the predicates of each of these rows: an interval is two at most."""
     return 2 * int(table.sizes[rows].max(initial=0))

@@ -1,7 +1,7 @@
 """Predicates that hold are counted through a matrix with a bit for every predicate and row (ToPSS, section 3.3).
 
-Sixty-four rows are counted at once: a counter's bits lie in as many planes, and a predicate's word is added to them
-with a carry from plane to plane.
+Sixty-four rows are counted at once: each bit of their counters lies in a plane of its own, and a predicate's word is
+added with a carry from plane to plane.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 
 from harken.kernels.vector import ROWS
 from harken_lab.papers.counting_matrix import CountingMatrix
-from harken_lab.papers.kernels.counting_kernels import WORDS_AT_A_TIME, Bits, count_by_bits
+from harken_lab.papers.kernels.counting_kernels import WORDS_AT_A_TIME, BitCounters, count_by_bits
 from harken_lab.papers.row_matcher import RowSearch
 
 _ONE = np.uint64(1)
 
 
 class CountingBits(CountingMatrix):
-    """A bit is set where the row has the predicate."""
+    """Counting with a matrix of words, in which a bit is set if the row has the predicate."""
 
-    _bits: Bits | None = None
-    """The counters for kernels; None after a change."""
+    _bits: BitCounters | None = None
+    """The counters for kernels. None after a change."""
 
     element = np.uint64
     rows_each = ROWS
@@ -41,41 +41,40 @@ class CountingBits(CountingMatrix):
         self._bits = None
 
     def _memory(self) -> dict[str, int]:
-        bits = self._planes()
-        planes = sum(each.nbytes for each in bits)
+        planes = sum(each.nbytes for each in self._bit_counters())
         return super()._memory() | {"planes": planes}
 
     def _find(self, search: RowSearch) -> int:
         codes, first, out, offsets, examined = search
-        found: int = count_by_bits(
+        done: int = count_by_bits(
             self._index.index,
             self._matrix,
-            self._planes(),
+            self._bit_counters(),
             self.rows.count,
-            self._needs.always,
+            self._counters.always,
             codes,
             first,
-            self._index.room(),
+            self._index.scratch(),
             out,
             offsets,
             examined,
         )
-        return found
+        return done
 
-    def _planes(self) -> Bits:
-        """What every row needs, in bit planes."""
+    def _bit_counters(self) -> BitCounters:
+        """The number of predicates that each row needs, in bit planes, and empty counters."""
         if self._bits is None:
-            words = -(-self._needs.size // ROWS)
-            needed = np.full(words * ROWS, self._needs.never, np.int64)
-            known = self._needs.needed[: len(needed)]
-            needed[: len(known)] = known
-            is_there = needed != self._needs.never
-            depth = int(needed[is_there].max(initial=0)).bit_length()
-            wanted = [np.where(is_there, needed >> plane & 1, 0) for plane in range(depth)]
+            words = -(-self._counters.size // ROWS)
+            needed = np.full(words * ROWS, self._counters.never, np.int64)
+            by_slot = self._counters.needed[: len(needed)]
+            needed[: len(by_slot)] = by_slot
+            has_row = needed != self._counters.never
+            depth = int(needed[has_row].max(initial=0)).bit_length()
+            planes = [np.where(has_row, needed >> plane & 1, 0) for plane in range(depth)]
             packed = [
-                np.packbits(each.astype(np.uint8), bitorder="little").view(np.uint64) for each in (*wanted, is_there)
+                np.packbits(each.astype(np.uint8), bitorder="little").view(np.uint64) for each in (*planes, has_row)
             ]
-            self._bits = Bits(
+            self._bits = BitCounters(
                 np.empty((depth, WORDS_AT_A_TIME), np.uint64),
                 np.stack(packed),
                 np.empty(WORDS_AT_A_TIME, np.uint64),

@@ -11,7 +11,7 @@ from harken_lab.papers.row_matcher import RowSearch
 
 
 class CountingBytes(CountingMatrix):
-    """A byte is 1 where the row has the predicate: the bytes of all predicates that hold are added up."""
+    """Counting with a matrix of bytes, 1 if the row has the predicate. Those of predicates that hold are added up."""
 
     element = np.uint8
     rows_each = 1
@@ -24,18 +24,18 @@ class CountingBytes(CountingMatrix):
 
     def _find(self, search: RowSearch) -> int:
         codes, first, out, offsets, examined = search
-        found: int = count_by_bytes(
+        done: int = count_by_bytes(
             self._index.index,
             self._matrix,
-            self._needs.counters,
+            self._counters.arrays,
             self.rows.count,
-            self._needs.size,
-            self._needs.always,
+            self._counters.size,
+            self._counters.always,
             codes,
             first,
-            self._index.room(),
+            self._index.scratch(),
             out,
             offsets,
             examined,
         )
-        return found
+        return done

@@ -1,8 +1,8 @@
 """Predicates that hold are counted for the rows on their lists (ToPSS, 3.3; Le Subscribe, 3.1: fair predicate).
 
-It is the baseline of the literature, made as quick as its idea allows: each distinct predicate stands once, its list is
-an array, counters are bytes where no row asks for more than 254 predicates, and lists that lie behind each other are
-walked as one run.
+This is the baseline of the literature, made as fast as its idea allows: each distinct predicate is stored once, its
+list is an array, counters are bytes unless a row has more than 254 predicates, and contiguous lists are walked as one
+run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from harken_lab.papers.row_predicates import PredicateIndex
 
 
 class CountingLists(Counting):
-    """Every predicate has a list of its rows. A row's own predicates, which a removal needs, are in the row store."""
+    """Counting with a list of rows for every predicate. To remove a row, its predicates are read from the row table."""
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, index: str = "lists") -> None:
         super().__init__(limits, index)
@@ -41,9 +41,9 @@ class CountingLists(Counting):
 
     def _find(self, search: RowSearch) -> int:
         codes, first, out, offsets, examined = search
-        counted, space = self._counted.counted, self._counted.space()
-        found: int = count_by_lists(counted, self.rows.count, codes, first, space, out, offsets, examined)
-        return found
+        counted, scratch = self._counted.counted, self._counted.scratch()
+        done: int = count_by_lists(counted, self.rows.count, codes, first, scratch, out, offsets, examined)
+        return done
 
     def _memory(self) -> dict[str, int]:
         return self._counted.memory

@@ -1,7 +1,7 @@
-"""What the two layouts with a matrix share (ToPSS, 3.3): a line of it for every predicate, a place for every row.
+"""Shared by the two layouts with a matrix (ToPSS, 3.3): predicates by rows.
 
-The matrix needs no lists, and no search when a subscription leaves, but a cell for every pair of predicate and row:
-beyond `max_matrix_bytes` a subscription is refused.
+The matrix needs no lists, and no search when a subscription is removed, but a cell for every pair of predicate and row:
+a subscription for which it would exceed `max_matrix_bytes` is rejected.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from harken.errors import LimitError
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken_lab.papers.counting import Counting, Needs, most_predicates
+from harken_lab.papers.counting import Counting, RowCounters, most_predicates
 from harken_lab.papers.kernels.counting_kernels import insert_numbers, release_numbers
 from harken_lab.papers.labelled_rows import grown
 from harken_lab.papers.row_matcher import UNLIMITED
@@ -32,16 +32,16 @@ class CountingMatrix(Counting):
     def __init__(self, limits: Limits = DEFAULT_LIMITS, index: str = "lists") -> None:
         super().__init__(limits, index)
         self._index = PredicateIndex(index)
-        self._needs = Needs()
+        self._counters = RowCounters()
         self._clear_matrix()
 
     @abstractmethod
     def _set(self, numbers: NDArray[np.int32], rows: NDArray[np.int32]) -> None:
-        """Note that rows have predicates, pair by pair."""
+        """Set the cells of pairs of a predicate and a row that has it."""
 
     @abstractmethod
     def _unset(self, numbers: NDArray[np.int32], rows: NDArray[np.int32]) -> None:
-        """Note that rows no longer have predicates, pair by pair."""
+        """Clear the cells of pairs of a predicate and a row."""
 
     @property
     def _predicates(self) -> PredicateIndex:
@@ -62,36 +62,36 @@ class CountingMatrix(Counting):
             self._index.shrink(before)
             raise
         self._set(numbers, owners)
-        self._needs.set(rows, rows, needed)
+        self._counters.set(rows, rows, needed)
 
     def _delete(self, rows: NDArray[np.int32]) -> None:
         self._unset(*self._release(rows))
-        self._needs.forget(rows)
+        self._counters.clear(rows)
 
     def _clear(self) -> None:
         self._index.clear()
-        self._needs = Needs()
+        self._counters = RowCounters()
         self._clear_matrix()
 
     def _memory(self) -> dict[str, int]:
-        return self._index.memory | {"matrix": self._matrix.nbytes, "counters": self._needs.nbytes}
+        return self._index.memory | {"matrix": self._matrix.nbytes, "counters": self._counters.nbytes}
 
     def _numbered(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-        """Number the predicates of rows. Returns them, the row of each, and how many must hold for each row."""
+        """Number the predicates of rows. Returns the numbers, the row of each, and how many must hold for each row."""
         table, index = self.rows.table, self._index
-        ends, holding = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
+        ends, must_hold = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
         numbers = np.empty(most_predicates(rows, table), np.int32)
         row_numbers = np.empty(2 * int(table.sizes[rows].sum()), np.int32)
         done = 0
         while True:
-            done = insert_numbers(index.index, table, rows, done, holding, numbers, ends, row_numbers)
+            done = insert_numbers(index.index, table, rows, done, must_hold, numbers, ends, row_numbers)
             if done == len(rows):
                 break
             index.grow(len(numbers))
-        return row_numbers[: ends[-1]], np.repeat(rows, np.diff(ends, prepend=0)), holding
+        return row_numbers[: ends[-1]], np.repeat(rows, np.diff(ends, prepend=0)), must_hold
 
     def _release(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Release the predicates of rows. Returns them, and the row of each."""
+        """Release the predicates of rows. Returns their numbers, and the row of each."""
         table = self.rows.table
         row_numbers = np.empty(2 * int(table.sizes[rows].sum()), np.int32)
         ends = np.zeros(len(rows), np.int64)
@@ -104,12 +104,12 @@ class CountingMatrix(Counting):
         self._matrix = np.zeros((0, 0), self.element)
 
     def _make_room(self, predicates: int, rows: int) -> None:
-        """Grow the matrix to at least this size. Raises LimitError."""
-        (height, width), wanted = self._matrix.shape, -(-rows // self.rows_each)
-        if predicates <= height and wanted <= width:
+        """Make the matrix at least this large. Raises LimitError if it may not be."""
+        (height, width), columns = self._matrix.shape, -(-rows // self.rows_each)
+        if predicates <= height and columns <= width:
             return
         limit, item = self.limits.max_matrix_bytes, self._matrix.itemsize
-        size = predicates * wanted * item
+        size = predicates * columns * item
         if size > limit:
             raise LimitError(
                 f"a matrix of {predicates:,} predicates and {rows:,} rows takes {size:,} bytes,"
@@ -117,13 +117,13 @@ class CountingMatrix(Counting):
                 limit="max_matrix_bytes",
                 hint="counting_lists and columnar need no matrix",
             )
-        # With spare room, as far as the limit allows, so that it grows rarely.
+        # Spare cells, as far as the limit allows, so that the matrix grows rarely.
         taller = grown(height, predicates) if predicates > height else height
-        wider = grown(width, wanted) if wanted > width else width
+        wider = grown(width, columns) if columns > width else width
         if taller * wider * item > limit or limit == UNLIMITED:
-            taller, wider = predicates, wanted
+            taller, wider = predicates, columns
         matrix = np.zeros((taller, wider), self.element)
-        # Where it is smaller than before, the cells left out are empty.
+        # If the matrix shrinks, the dropped cells are empty.
         kept = min(height, taller), min(width, wider)
         matrix[: kept[0], : kept[1]] = self._matrix[: kept[0], : kept[1]]
         self._matrix = matrix

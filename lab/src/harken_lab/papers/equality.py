@@ -1,4 +1,4 @@
-"""What the equality-preferring algorithms share: rows clustered by the values that they ask for."""
+"""Shared by the equality-preferring algorithms: rows clustered by the values of their equalities."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PLACES = 64
 
 
 class EqualityClusters:
-    """Rows in entries of clusters: the arrays behind kernels/papers/equality.py."""
+    """Rows in entries of clusters: owns and enlarges the arrays of kernels/equality_kernels.py."""
 
     def __init__(self) -> None:
         self._columns = GrowingLists()
@@ -61,20 +61,20 @@ class EqualityClusters:
 
     @property
     def count(self) -> tuple[int, int]:
-        """How many clusters and how many entries there are."""
+        """The number of clusters, and of entries."""
         state = self._clusters.state
         return int(state[CLUSTERS] - state[FREE_CLUSTERS]), int(state[ENTRIES] - state[FREE_ENTRIES])
 
     @property
     def nbytes(self) -> int:
         """The bytes of all arrays."""
-        found = self._clusters
-        arrays = (found.sizes, found.cluster_places, found.owners, found.entry_places)
-        free = (found.free_entries, found.free_clusters)
+        clusters = self._clusters
+        arrays = (clusters.sizes, clusters.cluster_places, clusters.owners, clusters.entry_places)
+        free = (clusters.free_entries, clusters.free_clusters)
         return self._columns.nbytes + self._rows.nbytes + sum(each.nbytes for each in (*arrays, *free))
 
     def probes(self) -> Probes:
-        """Working room for kernels."""
+        """Scratch arrays for kernels."""
         count = int(self._clusters.state[CLUSTERS])
         return Probes(np.empty(count, np.int32), np.empty(count, np.int64))
 
@@ -92,34 +92,34 @@ class EqualityClusters:
         delete_rows(self.clusters, table, rows)
 
     def _grow(self, coming: int, columns: int) -> None:
-        """Make room for the next row, which has `columns` columns, and some for the `coming` rows behind it."""
-        found = self._clusters
+        """Make room for the next row, which has `columns` columns, and some for the `coming` rows after it."""
+        arrays = self._clusters
         clusters, entries = self.count
-        if entries + 1 > min(len(found.owners), len(found.entry_places) // 2):
-            # As if half of the coming rows needed an entry of their own.
-            self._have_entries(grown(entries, entries + coming // 2 + 1))
-        if clusters + 1 > min(len(found.sizes), len(found.cluster_places) // 2):
-            self._have_clusters(grown(clusters, clusters + 1))
-        self._columns.have(len(self._clusters.sizes))
-        self._rows.have(len(self._clusters.owners))
+        if entries + 1 > min(len(arrays.owners), len(arrays.entry_places) // 2):
+            # Assume that half of the coming rows need an entry of their own.
+            self._ensure_entries(grown(entries, entries + coming // 2 + 1))
+        if clusters + 1 > min(len(arrays.sizes), len(arrays.cluster_places) // 2):
+            self._ensure_clusters(grown(clusters, clusters + 1))
+        self._columns.ensure(len(self._clusters.sizes))
+        self._rows.ensure(len(self._clusters.owners))
         self._columns.reserve(4 * columns + 2)
         self._rows.grow()
         self._rows.reserve(2 * coming)
 
-    def _have_entries(self, count: int) -> None:
-        found = self._clusters
-        self._clusters = found._replace(
-            owners=longer(found.owners, count, NONE),
-            free_entries=longer(found.free_entries, count, 0),
-            entry_places=_placed(found.entry_places, count),
+    def _ensure_entries(self, count: int) -> None:
+        arrays = self._clusters
+        self._clusters = arrays._replace(
+            owners=longer(arrays.owners, count, NONE),
+            free_entries=longer(arrays.free_entries, count, 0),
+            entry_places=_rehashed(arrays.entry_places, count),
         )
 
-    def _have_clusters(self, count: int) -> None:
-        found = self._clusters
-        self._clusters = found._replace(
-            sizes=longer(found.sizes, count, 0),
-            free_clusters=longer(found.free_clusters, count, 0),
-            cluster_places=_placed(found.cluster_places, count),
+    def _ensure_clusters(self, count: int) -> None:
+        arrays = self._clusters
+        self._clusters = arrays._replace(
+            sizes=longer(arrays.sizes, count, 0),
+            free_clusters=longer(arrays.free_clusters, count, 0),
+            cluster_places=_rehashed(arrays.cluster_places, count),
         )
 
 
@@ -132,14 +132,15 @@ class EqualityMatcher(RowMatcher):
         super().__init__(limits)
         self._clusters = EqualityClusters()
         self._loose = CountedLists("lists")
+        """The rows without an equality."""
 
     def _insert(self, rows: NDArray[np.int32]) -> None:
-        with_equality, without = self._parted(rows)
+        with_equality, without = self._split(rows)
         self._clusters.insert(with_equality, self.rows.table)
         self._loose.insert(without, self.rows.table, self.rows.spans)
 
     def _delete(self, rows: NDArray[np.int32]) -> None:
-        with_equality, without = self._parted(rows)
+        with_equality, without = self._split(rows)
         self._clusters.delete(with_equality, self.rows.table)
         self._loose.delete(without, self.rows.table)
 
@@ -154,16 +155,16 @@ class EqualityMatcher(RowMatcher):
         clusters, entries = self._clusters.count
         return {"clusters": clusters, "entries": entries, "without_equality": len(self._loose)}
 
-    def _parted(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def _split(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Split rows into those with an equality and those without."""
         owners, at = predicates_of(self.rows.table, rows)
-        has_one = np.zeros(len(rows), np.bool_)
-        has_one[owners[self.rows.table.low[at] == self.rows.table.high[at]]] = True
-        return rows[has_one], rows[~has_one]
+        has_equality = np.zeros(len(rows), np.bool_)
+        has_equality[owners[self.rows.table.low[at] == self.rows.table.high[at]]] = True
+        return rows[has_equality], rows[~has_equality]
 
 
-def _placed(old: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """Rehash into a power of two of places, of which at most half are taken."""
+def _rehashed(old: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """Rehash into a table whose size is a power of two, and of which at most half is used."""
     places = np.full(max(_PLACES, 1 << (2 * count - 1).bit_length()), NONE, np.int64)
     place_all(old, places)
     return places

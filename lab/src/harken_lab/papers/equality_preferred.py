@@ -1,4 +1,4 @@
-"""Rows are found by their equalities, and counted by the rest (Le Subscribe, 3.1: the equality-preferred approach)."""
+"""Rows are found by their equalities; their other predicates are counted (Le Subscribe, 3.1: equality-preferred)."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from harken_lab.papers.row_matcher import RowSearch
 
 
 class EqualityPreferred(EqualityMatcher):
-    """All equalities of a row are one look-up. Its other predicates are counted, for all rows that have them."""
+    """All equalities of a row are one look-up. Other predicates are counted, whether or not the equalities hold."""
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
         super().__init__(limits)
         self._partial = CountedLists("lists", equalities=False)
+        """The rows with an equality: counts their other predicates."""
 
     def _insert(self, rows: NDArray[np.int32]) -> None:
         super()._insert(rows)
-        self._partial.insert(self._parted(rows)[0], self.rows.table, self.rows.spans)
+        self._partial.insert(self._split(rows)[0], self.rows.table, self.rows.spans)
 
     def _delete(self, rows: NDArray[np.int32]) -> None:
         super()._delete(rows)
-        self._partial.delete(self._parted(rows)[0], self.rows.table)
+        self._partial.delete(self._split(rows)[0], self.rows.table)
 
     def _clear(self) -> None:
         super()._clear()
@@ -34,7 +35,7 @@ class EqualityPreferred(EqualityMatcher):
     def _find(self, search: RowSearch) -> int:
         codes, first, out, offsets, examined = search
         larger = max(self._partial, self._loose, key=lambda each: each.predicates.size)
-        found: int = match_preferred(
+        done: int = match_preferred(
             self._clusters.clusters,
             self.rows.table,
             self._partial.counted,
@@ -43,13 +44,13 @@ class EqualityPreferred(EqualityMatcher):
             self.rows.count,
             codes,
             first,
-            larger.space(),
+            larger.scratch(),
             self._clusters.probes(),
             out,
             offsets,
             examined,
         )
-        return found
+        return done
 
     def _memory(self) -> dict[str, int]:
         partial = {f"{name}, of rows with equalities": size for name, size in self._partial.memory.items()}

@@ -1,17 +1,17 @@
 """A tree in which one path leads an event to all subscriptions that it matches (Gough and Smith).
 
 As Le Subscribe describes it (section 3.1, figure 3) after Gough and Smith, ACSC 1995: a level for each column, an edge
-for each elementary interval of the labels that the rows of a node tell apart (in the kernels). Matching costs a
-binary search a level, whatever the number of subscriptions; but a row stands at every leaf that its events can reach,
-so the tree grows with the combinations of predicates. The column of which most rows ask something comes first: all
-others are copied to each of its edges. Of the orders measured none was best everywhere, and this one never far from
-it: 100 rows of stock have 500 nodes (2,463 with the most constants first), 25 of gryphon 193 (3,631 with the fewest
-first), and 100 of le-subscribe 51,767 (33,446 with the fewest first).
+for each elementary interval of the labels that the rows of a node tell apart. Matching costs a binary search a level,
+whatever the number of subscriptions; but a row is in every leaf that events matching it can reach, so the tree grows
+with the combinations of predicates. The first level is the column on which most rows have a predicate, because rows
+without one are copied to each of its edges. Of the orders measured none was best everywhere, and this one was
+never far from the best: 100 rows of stock have 500 nodes (2,463 with the most constants first), 25 of gryphon 193
+(3,631 with the fewest first), and 100 of le-subscribe 51,767 (33,446 with the fewest first).
 
-A tree cannot be changed: it is built from scratch, as the paper says. An addition builds it at once, so that one that
-would make it larger than `max_tree_nodes` is refused; unless the constants are so few that no tree of them could be:
-then the next match builds it. Rows that are removed are left out of the answer, until they are more than those that
-stay.
+A tree cannot be changed: it is built from scratch, as the paper says. An addition builds it at once, and is rejected if
+the tree would be larger than `max_tree_nodes`. If the constants are so few that no tree of them could be too large, the
+next match builds the tree instead. Removed rows are left out of the answers until they are more than the rest; then the
+tree is rebuilt.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from harken_lab.papers.kernels.gough_kernels import (
     NODES,
     NONE,
     GoughTree,
-    Known,
     LeveledRows,
+    NodeHashes,
     Sweep,
     build,
     find_leaves,
@@ -40,14 +40,14 @@ from harken_lab.papers.kernels.gough_kernels import (
 from harken_lab.papers.labelled_rows import LabelledRows, predicates_of
 from harken_lab.papers.row_matcher import UNLIMITED, RowMatcher, RowSearch
 
-# Initial room for nodes, edges and cells: in all, or per row.
+# Initial room for nodes, edges and cells: in all, or per row, whichever is more.
 _FIRST_ROOM = 1 << 16
 _A_ROW = 4
 _SEED = 1995
 
 
 class Gough(RowMatcher):
-    """One path for an event. With `share`, equal sets of rows are one node, so that the tree stays smaller."""
+    """The matcher. With `share`, equal sets of rows are one node, which keeps the tree smaller."""
 
     traits: ClassVar[frozenset[Trait]] = frozenset({Trait.UNSUBSCRIBE})
 
@@ -110,10 +110,10 @@ class Gough(RowMatcher):
         }
 
     def _surely_fits(self) -> bool:
-        """Whether even one path for each combination of constants and gaps would be within the limit.
+        """Whether even a tree with a path for each combination of constants and gaps would be within the limit.
 
-        With k constants a node has 2k + 2 edges at most. Each level at least doubles the paths, so that all levels
-        together have at most twice as many nodes as the last, and as many edges; each node has all rows at most.
+        With k constants a node has at most 2k + 2 edges. Each level at least doubles the paths, so all levels together
+        have at most twice as many nodes as the last level, and as many edges. Each node has at most all rows.
         """
         most = 2 * (2 + self.rows.count)
         for dictionary in self.rows.dictionaries:
@@ -123,14 +123,14 @@ class Gough(RowMatcher):
         return most <= self.limits.max_tree_nodes
 
     def _refresh(self) -> None:
-        """Build the tree if it is out of date. It is known to be within the limit."""
+        """Build the tree if it is out of date. It cannot exceed the limit then."""
         if self._is_stale:
             self._build()
 
     def _build(self) -> None:
         alive = self.rows.alive()
         best = _order(self.rows, alive)
-        # In the last tree's order a tree of fewer rows is never larger: accepted rows can always be built again.
+        # In the order of the last tree, a tree of fewer rows is never larger: accepted rows can always be rebuilt.
         last = np.concatenate([self._order, np.setdiff1d(best, self._order).astype(np.int32)])
         if self.limits.max_tree_nodes == UNLIMITED and len(self._order):
             best = last
@@ -153,14 +153,14 @@ class Gough(RowMatcher):
 
 
 def _order(rows: LabelledRows, alive: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The columns, those that most rows ask for first."""
+    """The columns, those with predicates of most rows first."""
     _, places = predicates_of(rows.table, alive)
-    asked = np.bincount(rows.table.columns[places], minlength=len(rows.columns))
-    return np.argsort(-asked, kind="stable").astype(np.int32)
+    counts = np.bincount(rows.table.columns[places], minlength=len(rows.columns))
+    return np.argsort(-counts, kind="stable").astype(np.int32)
 
 
 def _leveled(rows: LabelledRows, alive: NDArray[np.int32], order: NDArray[np.int32]) -> LeveledRows:
-    """The predicates of the rows in the order of levels."""
+    """The predicates of the rows, ordered by level."""
     table = rows.table
     owners, places = predicates_of(table, alive)
     level_of = np.empty(len(order), np.int32)
@@ -177,7 +177,7 @@ def _leveled(rows: LabelledRows, alive: NDArray[np.int32], order: NDArray[np.int
 def _built(
     rows: LabelledRows, alive: NDArray[np.int32], order: NDArray[np.int32], share: bool, limit: int
 ) -> GoughTree | None:
-    """The tree with these levels; None if it is too large."""
+    """The tree whose levels are the columns in this order; None if it is too large."""
     if not len(alive):
         return _empty_tree(0, 0, 0)
     leveled = _leveled(rows, alive, order)
@@ -185,13 +185,13 @@ def _built(
     room = min(max(_FIRST_ROOM, _A_ROW * len(alive)), limit + 1)
     while True:
         tree = _empty_tree(room, room, room)
-        known = Known(np.empty((room, 2), np.int64), np.full(1 << (2 * room).bit_length(), NONE, np.int32))
-        outcome = build(leveled, len(order), tree, known, sweep, share, limit)
+        by_hash = NodeHashes(np.empty((room, 2), np.int64), np.full(1 << (2 * room).bit_length(), NONE, np.int32))
+        outcome = build(leveled, len(order), tree, by_hash, sweep, share, limit)
         if outcome == BUILT:
             return _only_leaves(tree, alive, len(order))
         if outcome != NO_ROOM or room > limit:
             return None
-        # Start again with more room: the failed attempts together cost less than the last.
+        # Retry with more room: all failed attempts together cost less than the last one.
         room = min(4 * room, limit + 1)
 
 
@@ -221,7 +221,7 @@ def _empty_tree(nodes: int, edges: int, cells: int) -> GoughTree:
 
 
 def _only_leaves(tree: GoughTree, alive: NDArray[np.int32], levels: int) -> GoughTree:
-    """The tree trimmed to what is used, with the rows of its leaves only."""
+    """The tree in arrays that fit, with the rows of its leaves only."""
     nodes, edges = int(tree.state[NODES]), int(tree.state[EDGES])
     level, starts = tree.levels[:nodes].copy(), tree.starts[:nodes]
     sizes = np.where(level == levels, tree.sizes[:nodes], 0).astype(np.int32)
@@ -243,10 +243,10 @@ def _depth(tree: GoughTree) -> int:
     """Nodes on the longest path, including the leaf."""
     depths = np.ones(len(tree.levels), np.int64)
     sources = np.repeat(np.arange(len(tree.levels)), np.diff(tree.edge_starts[: len(tree.levels) + 1]))
-    leads = np.flatnonzero(tree.targets != NONE)
-    of_edges = tree.levels[sources[leads]]
+    edges_to_nodes = np.flatnonzero(tree.targets != NONE)
+    source_levels = tree.levels[sources[edges_to_nodes]]
     # Edges lead to later levels, so all edges into a level come before those out of it.
-    for level in np.unique(of_edges).tolist():
-        edges = leads[of_edges == level]
+    for level in np.unique(source_levels).tolist():
+        edges = edges_to_nodes[source_levels == level]
         np.maximum.at(depths, tree.targets[edges], depths[sources[edges]] + 1)
     return int(depths.max(initial=0))

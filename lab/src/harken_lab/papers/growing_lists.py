@@ -1,4 +1,4 @@
-"""The arrays behind kernels/papers/lists.py: grown where kernels find no room, closed up where lists left gaps."""
+"""The arrays of kernels/lists.py: grown when kernels run out of room, compacted when moved lists left gaps."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class GrowingLists:
     def nbytes(self) -> int:
         return sum(each.nbytes for each in self.table)
 
-    def have(self, lists: int) -> None:
+    def ensure(self, lists: int) -> None:
         """Ensure that there are at least this many lists; new ones are empty."""
         table = self.table
         if lists > len(table.starts):
@@ -47,7 +47,7 @@ class GrowingLists:
             )
 
     def fill(self, lists: int, which: NDArray[np.integer], values: NDArray[np.int32]) -> None:
-        """Replace everything by these values, each in the list that `which` names. Lists are contiguous, without gaps.
+        """Replace all lists: each value goes to the list that `which` has for it, without gaps between lists.
 
         Within a list the values keep their order.
         """
@@ -57,14 +57,14 @@ class GrowingLists:
         self.table = ListTable(starts, sizes, sizes.copy(), cells, np.array([len(cells), 0], np.int64))
 
     def grow(self) -> None:
-        """Make room after a kernel found none: enough to move the longest list, and more if that was not enough."""
+        """Make room after a kernel ran out of it: enough to move the longest list, and more if it ran out again."""
         top, spare = int(self.table.state[TOP]), self._spare
-        is_again, self._grown_at = top == self._grown_at, top
+        is_repeated, self._grown_at = top == self._grown_at, top
         enough = 2 * int(self.table.rooms.max(initial=0)) + _LEAST_GROWTH
-        self.reserve(max(enough, 2 * spare) if is_again else enough)
+        self.reserve(max(enough, 2 * spare) if is_repeated else enough)
 
     def reserve(self, cells: int) -> None:
-        """Ensure this many free cells: by closing gaps where there are many, else by adding cells."""
+        """Ensure this many free cells: by closing gaps if there are many, else by adding cells."""
         table = self.table
         if self._spare >= cells:
             return
@@ -76,7 +76,7 @@ class GrowingLists:
 
     @property
     def _spare(self) -> int:
-        """The free cells behind all lists."""
+        """The free cells after all lists."""
         return len(self.table.cells) - int(self.table.state[TOP])
 
     def _close_up(self) -> None:

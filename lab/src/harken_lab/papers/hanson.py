@@ -1,14 +1,14 @@
 """The most selective predicate of each subscription in an interval tree, the others tested one by one (Hanson).
 
 As Le Subscribe describes it (section 3.1, figure 6) after Hanson et al., SIGMOD 1990. Each column has a balanced tree
-of intervals (interval_tree.py). An event's labels find the rows whose chosen predicate holds; these are tested
-as the naive algorithm would. An equality is more selective than any other predicate; of two equalities that on the
-column with more constants is, of two others that which holds the smaller share of its column's constants. A row stays
-with the predicate that was chosen when it came.
+of intervals (interval_tree.py). An event's labels find the rows whose chosen predicate holds; the other predicates of
+these rows are tested one by one. An equality is more selective than any other predicate. Of two equalities, the one on
+the column with more constants is more selective; of two other predicates, the one that covers the smaller share of its
+column's constants. The predicate of a row is chosen once, when the row is added.
 
-With n intervals in a tree a search takes O(log n) steps and one more for each interval found. A change sets or erases
-O(log n) marks; a rotation moves the marks of two nodes, which is seldom where these are many, so that a change takes
-O(log² n) on average, as the paper says.
+With n intervals in a tree a search takes O(log n) steps, and one more for each interval that holds the label. A change
+sets or erases O(log n) marks. A rotation moves the marks of two nodes; nodes with many marks are seldom rotated, so a
+change takes O(log² n) on average, as the paper says.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from harken_lab.papers.kernels.interval_changes import (
 )
 from harken_lab.papers.kernels.interval_marks import rehash
 from harken_lab.papers.kernels.interval_tree import (
-    ASKED,
     COLUMN,
     END,
     FREE_INTERVAL,
@@ -53,6 +52,7 @@ from harken_lab.papers.kernels.interval_tree import (
     SHORT_OF_INTERVALS,
     SHORT_OF_MARKS,
     SHORT_OF_NODES,
+    SHORTAGE,
     STATES,
     TOP_INTERVAL,
     IntervalTrees,
@@ -63,14 +63,14 @@ from harken_lab.papers.labelled_rows import LabelledRows, grown, longer, predica
 from harken_lab.papers.row_matcher import RowMatcher, RowSearch
 
 _CHOICES = ("selective", "first")
-# Up to this many labels are ranked one by one.
+# Most labels that are ranked one by one.
 _FEW = 16
 
 
 class Hanson(RowMatcher):
-    """One predicate of each row in the interval tree of its column.
+    """The matcher: one predicate of each row is in the interval tree of its column.
 
-    `choose` says which: the most selective, or the first in the order of columns, to show what the choice gains.
+    `choose` says which: the most selective, or the first by column, to measure what the choice gains.
     """
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, choose: str = "selective") -> None:
@@ -101,7 +101,7 @@ class Hanson(RowMatcher):
         return {"choose": self.choose} | self._index.sizes()
 
     def _chosen(self, rows: NDArray[np.int32]) -> NDArray[np.int64]:
-        """The place in the table of rows of the predicate by which each row will be found; -1 if it has none."""
+        """The place in the row table of the predicate by which each row is found; -1 if it has none."""
         table = self.rows.table
         if self.choose == "first":
             return np.where(table.sizes[rows] > 0, table.starts[rows], NONE)
@@ -115,7 +115,7 @@ class Hanson(RowMatcher):
 
 
 def _narrowest(rows: LabelledRows, which: NDArray[np.int32]) -> NDArray[np.int64]:
-    """For each row, which has predicates, the place of that which covers the least share of its column's constants."""
+    """For each row, the place of the predicate that covers the least share of its column's constants."""
     table = rows.table
     owners, places = predicates_of(table, which)
     shares = np.empty(len(places))
@@ -123,25 +123,25 @@ def _narrowest(rows: LabelledRows, which: NDArray[np.int32]) -> NDArray[np.int64
     for column in np.unique(columns).tolist():
         labels = rows.dictionaries[column].labels
         at = np.flatnonzero(columns == column)
-        held = _ranks(labels, high[at], "right") - _ranks(labels, low[at], "left")
-        held[low[at] > high[at]] += len(labels)
-        shares[at] = held / max(len(labels), 1)
+        covered = _ranks(labels, high[at], "right") - _ranks(labels, low[at], "left")
+        covered[low[at] > high[at]] += len(labels)
+        shares[at] = covered / max(len(labels), 1)
     # Stable, so that the first of equal shares wins.
     order = np.lexsort((shares, owners))
     return places[order[np.searchsorted(owners, np.arange(len(which)))]]
 
 
 def _ranks(labels: NDArray[np.uint32], wanted: NDArray[np.uint32], side: Literal["left", "right"]) -> NDArray[np.int64]:
-    """How many labels are less than each (or not greater, by `side`)."""
+    """For each wanted label, how many labels are less (side `left`), or not greater (`right`)."""
     if len(wanted) > _FEW:
         return np.searchsorted(labels, wanted, side)
-    # NumPy would copy the labels, which are not contiguous.
+    # searchsorted would copy the labels, which are not contiguous.
     bisect = bisect_left if side == "left" else bisect_right
     return np.array([bisect(labels, label) for label in wanted], np.int64)
 
 
 class IntervalIndex:
-    """The arrays behind kernels/papers/interval_tree.py, made longer where kernels find no room."""
+    """The arrays of kernels/interval_tree.py, enlarged when a kernel runs out of room."""
 
     def __init__(self) -> None:
         state = np.zeros(STATES, np.int64)
@@ -157,7 +157,7 @@ class IntervalIndex:
             state=state,
         )
         self.lists = GrowingLists()
-        self.lists.have(1)
+        self.lists.ensure(1)
         self.places = RowPlaces(np.empty(0, np.int32), np.empty(0, np.int32))
 
     def add_columns(self, columns: int) -> None:
@@ -203,7 +203,7 @@ class IntervalIndex:
         offsets: NDArray[np.int64],
         examined: NDArray[np.int64],
     ) -> int:
-        """As RowMatcher._find."""
+        """As `RowMatcher._find`."""
         done: int = find_rows(
             self.trees, self.lists.table, rows.table, rows.count, codes, first, out, offsets, examined
         )
@@ -220,7 +220,7 @@ class IntervalIndex:
         }
 
     def sizes(self) -> dict[str, int]:
-        """What is in use: nodes, the greatest height of a tree, marks, and distinct intervals."""
+        """The numbers of nodes, marks and distinct intervals, and the greatest height of a tree."""
         trees = self.trees
         tops = trees.nodes[trees.roots, LEFT]
         return {
@@ -231,7 +231,7 @@ class IntervalIndex:
         }
 
     def _ends(self) -> int:
-        """How many ends of intervals are kept at nodes."""
+        """How many marks are of the ends of intervals."""
         intervals = self.trees.intervals
         alive = intervals[intervals[:, COLUMN] != NONE]
         low, high = alive[:, LOW] & ~1, (alive[:, HIGH] + 1) & ~1
@@ -240,12 +240,12 @@ class IntervalIndex:
     def _make_room(self) -> None:
         """Enlarge the arrays that a kernel ran out of."""
         trees = self.trees
-        short_of, asked = int(trees.state[SHORT_OF]), int(trees.state[ASKED])
+        short_of, shortage = int(trees.state[SHORT_OF]), int(trees.state[SHORTAGE])
         if short_of == SHORT_OF_NODES:
             size = grown(len(trees.nodes), 0)
             self.trees = trees._replace(nodes=longer(trees.nodes, size, NONE), heights=longer(trees.heights, size, 0))
         elif short_of == SHORT_OF_MARKS:
-            size = grown(len(trees.marks), int(trees.state[MARKS]) + asked)
+            size = grown(len(trees.marks), int(trees.state[MARKS]) + shortage)
             self.trees = trees._replace(marks=longer(trees.marks, size, NONE))
         elif short_of == SHORT_OF_INTERVALS:
             self._make_room_for_intervals(grown(len(trees.intervals), 0))
@@ -254,7 +254,7 @@ class IntervalIndex:
 
     def _make_room_for_intervals(self, size: int) -> None:
         self.trees = self.trees._replace(intervals=longer(self.trees.intervals, size, NONE))
-        self.lists.have(size)
+        self.lists.ensure(size)
         if size > len(self.trees.buckets):
             self.trees = self.trees._replace(buckets=np.full(1 << size.bit_length(), NONE, np.int32))
             rehash(self.trees)

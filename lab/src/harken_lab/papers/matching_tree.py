@@ -1,26 +1,27 @@
-"""A tree of tests, down which an event takes the edges of its results (Aguilera et al., Gryphon, PODC 1999).
+"""A tree of tests, in which an event follows the edges of its results (Aguilera et al., Gryphon, PODC 1999).
 
-An inner node is a test, an edge is a result of it, a *-edge is for rows that do not care, and a leaf has the rows whose
-tests are those on the way to it. A row's tests are in a fixed order: by column, the column that most rows of the first
-load ask for first (`order="popularity"`; with "given", as the columns came), and columns that come later behind. An
-equality counts as two rows there, since one visit to its test serves all values, and a range has a test of its own. The
-order stays until the tree is empty. With equalities only the tree is the paper's special case: a level an attribute.
+An inner node is a test, and its edges are the results. A *-edge is for rows that do not depend on the test. A leaf has
+the rows whose tests are those on the path to it. The tests of a row are in a fixed order, by column. With
+`test_order="popularity"` the columns on which most rows of the first load have a predicate come first; an equality
+counts twice, because one test serves all values, while a range has a test of its own. With "given" columns are in the
+order in which they were added. Later columns are appended, and the order stays until the tree is empty. If all
+predicates are equalities, the tree is the paper's special case: a level an attribute.
 
-In a column the examination of its value comes first. Its range tests stand below each other as they came, as in the
-paper's appendix: a row goes by a range test of its own column on the edge for *yes* if its interval lies in that of the
-test, on the edge for *no* if it lies outside, and else on the *-edge. The edge for no is taken by events that have a
-value, and it is outside. So ranges that lie in one another make a search tree; rows that come together enter it in no
-order, since a sorted one would make a chain.
+In a column the examination of its value comes first. Its range tests follow below each other in the order in which they
+were added, as in the paper's appendix: at a range test of its own column a row takes the edge for *yes* if its interval
+lies in that of the test, the edge for *no* if it lies outside, and else the *-edge. An event takes the edge for no if
+it has a value, and that lies outside. So nested ranges make a search tree. Rows that are added together enter the tree
+in random order, because ranges in sorted order would make a chain.
 
-The optimisations of section 5, each of which changes what is visited and not what is found:
+The optimisations of section 5 change which nodes are visited, not the result:
 
-- `collapse`: a node that has a *-edge only is not there. Without it every row examines every column.
-- `successors`: a search that goes on without a result jumps over tests that its way has decided already, as
-  matching_tree_search.py says. The paper computes all successors beforehand, for subscriptions that rarely
-  change. Here they are computed when a search first needs them, and are void after any change: a change costs no more
-  than without, and searches after it pay. It also differs in that a list has 64 successors at most.
-- `factor=N`: the N columns that most rows of the first load ask one value of are factored out, as
-  matching_tree_factoring.py says.
+- `collapse`: a node that has only a *-edge is left out. Without this option every row examines every column.
+- `successors`: a search that continues from a node without a result skips tests that its path has decided already: see
+  matching_tree_search.py. The paper computes all successors beforehand, for subscriptions that rarely change. Here they
+  are computed when a search first needs them, and dropped at any change: changes cost nothing more, and the searches
+  after them pay. It also differs in that a list has 64 successors at most.
+- `factor=N`: the N columns on which most rows of the first load have an equality are factored out: see
+  matching_tree_factoring.py.
 """
 
 from __future__ import annotations
@@ -79,31 +80,32 @@ class MatchingTree(RowMatcher):
     def __init__(
         self,
         limits: Limits = DEFAULT_LIMITS,
-        order: str = "popularity",
+        test_order: str = "popularity",
         collapse: bool = True,
         successors: bool = True,
         factor: int = 0,
     ) -> None:
-        if order not in _ORDERS:
-            raise CapabilityError(f"`order` is one of {', '.join(_ORDERS)}, which {order!r} is not")
+        if test_order not in _ORDERS:
+            raise CapabilityError(f"`test_order` is one of {', '.join(_ORDERS)}, not {test_order!r}")
         if not isinstance(collapse, bool) or not isinstance(successors, bool):
             raise CapabilityError("`collapse` and `successors` are True or False")
         if not isinstance(factor, int) or isinstance(factor, bool) or factor < 0:
-            raise CapabilityError(f"`factor` is how many columns are factored out, which {factor!r} is not")
+            raise CapabilityError(f"`factor` is the number of columns that are factored out, not {factor!r}")
         super().__init__(limits)
-        self._options = {"order": order, "collapse": collapse, "successors": successors, "factor": factor}
-        self._collapses, self._is_by_popularity, self._most_factors = collapse, order == "popularity", factor
+        self._options = {"test_order": test_order, "collapse": collapse, "successors": successors, "factor": factor}
+        self._collapses, self._is_by_popularity, self._most_factors = collapse, test_order == "popularity", factor
         self._tree = _GrowingTree()
-        self._jumps = _Jumps() if successors else None
+        self._successors = _SuccessorCache() if successors else None
         self._columns: list[int] = []
+        """The order of columns."""
         self._factoring = Factoring(self.rows, [])
 
     def _insert(self, rows: NDArray[np.int32]) -> None:
         if not len(rows):
             return
         columns, factored = self._columns.copy(), self._factoring.columns
-        self._have_order(rows)
-        self._tree.have_rows(self.rows.size)
+        self._ensure_order(rows)
+        self._tree.ensure_rows(self.rows.size)
         try:
             if self._factoring.columns:
                 self._insert_factored(rows)
@@ -117,14 +119,14 @@ class MatchingTree(RowMatcher):
             raise
 
     def _insert_factored(self, rows: NDArray[np.int32]) -> None:
-        """Add rows: existing rows enter new subtrees first, then the new rows enter all of theirs."""
+        """Add rows: existing rows enter the new subtrees first, then the new rows enter all their subtrees."""
         factoring = self._factoring
         new = factoring.new_labels(rows)
         factoring.count(rows, 1)
         if any(len(each) for each in new):
             others = np.setdiff1d(self.rows.alive(), rows)
             for place, labels in enumerate(new):
-                factoring.known[place] = np.union1d(factoring.known[place], labels)
+                factoring.labels[place] = np.union1d(factoring.labels[place], labels)
                 if len(labels) and len(others):
                     self._enter_subtrees(others, place, labels)
         self._enter_subtrees(rows)
@@ -133,15 +135,16 @@ class MatchingTree(RowMatcher):
         self, rows: NDArray[np.int32], place: int = NONE, labels: NDArray[np.uint32] | None = None
     ) -> None:
         """Add rows to all subtrees where they belong, or to those where the column at `place` has these labels."""
-        known = self._factoring.known.copy()
+        subtrees = self._factoring.labels.copy()
         if labels is not None:
-            known[place] = labels
-        several = self._factoring.several(rows, known, place)
-        if self._tree.table.state[ENTRIES] + several > self.limits.max_tree_nodes:
-            raise self._refusal()
-        self._enter(*self._factoring.combinations(rows, known, place))
+            subtrees[place] = labels
+        count = self._factoring.count_combinations(rows, subtrees, place)
+        if self._tree.table.state[ENTRIES] + count > self.limits.max_tree_nodes:
+            raise self._limit_error()
+        self._enter(*self._factoring.combinations(rows, subtrees, place))
 
     def _enter(self, rows: NDArray[np.int32], keys: NDArray[np.uint32]) -> None:
+        """Add rows to the tree, each in the subtree of its key: a label for each column that is factored out."""
         order = self._order()
         most, longest = self.limits.max_tree_nodes, order.factors + 2 * len(order.columns) + 1
         tests = Tests(
@@ -158,31 +161,32 @@ class MatchingTree(RowMatcher):
             rows, keys = rows[sorted_by], keys[sorted_by]
         done = 0
         while True:
-            self._tree.have_room(longest)
+            self._tree.ensure_room(longest)
             done = insert_rows(self._tree.table, self.rows.table, order, rows, keys, tests, done, most)
             if self._tree.table.state[NODES] > most:
-                raise self._refusal()
+                raise self._limit_error()
             if done == len(rows):
                 break
-        self._forget_jumps()
+        self._forget_successors()
 
-    def _refusal(self) -> LimitError:
+    def _limit_error(self) -> LimitError:
         most = self.limits.max_tree_nodes
         hint = "factor fewer columns out, or use `columnar`" if self._most_factors else "`columnar` needs less"
         return LimitError(f"the matching tree has more than {most:,} nodes", limit="max_tree_nodes", hint=hint)
 
-    def _have_order(self, rows: NDArray[np.int32]) -> None:
-        """Choose the order of columns if there is none, and append columns that came since."""
+    def _ensure_order(self, rows: NDArray[np.int32]) -> None:
+        """Choose the order of columns if there is none, and append new columns."""
         table = self.rows.table
         _, at = predicates_of(table, rows)
         columns = len(self.rows.columns)
         if not self._columns:
-            asked = np.bincount(table.columns[at], minlength=columns)
+            predicates = np.bincount(table.columns[at], minlength=columns)
             is_equality = table.low[at] == table.high[at]
-            equal = np.bincount(table.columns[at[is_equality]], minlength=columns)
-            factored = np.argsort(-equal, kind="stable")[: self._most_factors]
-            factored = factored[equal[factored] > 0]
-            ordered = np.argsort(-asked - equal, kind="stable") if self._is_by_popularity else np.arange(columns)
+            equalities = np.bincount(table.columns[at[is_equality]], minlength=columns)
+            factored = np.argsort(-equalities, kind="stable")[: self._most_factors]
+            factored = factored[equalities[factored] > 0]
+            popular = np.argsort(-predicates - equalities, kind="stable")
+            ordered = popular if self._is_by_popularity else np.arange(columns)
             self._columns = [*factored.tolist(), *ordered[~np.isin(ordered, factored)].tolist()]
             self._factoring = Factoring(self.rows, factored.tolist())
         self._columns.extend(range(len(self._columns), columns))
@@ -202,10 +206,10 @@ class MatchingTree(RowMatcher):
             self._factoring = Factoring(self.rows, [])
         elif self._factoring.is_mostly_dead():
             self._drop_dead()
-        self._forget_jumps()
+        self._forget_successors()
 
     def _drop_dead(self) -> None:
-        """Remove the subtrees of labels that no row asks for."""
+        """Remove the subtrees of labels that no row has."""
         dead = self._factoring.forget_dead()
         if len(dead):
             delete_subtrees(self._tree.table, dead, self._collapses)
@@ -213,29 +217,29 @@ class MatchingTree(RowMatcher):
     def _clear(self) -> None:
         self._tree = _GrowingTree()
         self._factoring = Factoring(self.rows, self._factoring.columns)
-        self._forget_jumps()
+        self._forget_successors()
 
-    def _forget_jumps(self) -> None:
-        if self._jumps is not None:
-            self._jumps.forget()
+    def _forget_successors(self) -> None:
+        if self._successors is not None:
+            self._successors.clear()
 
     def _find(self, search: RowSearch) -> int:
         codes, first, out, offsets, examined = search
         tree, rows = self._tree.table, self.rows.count
         labels, stack = np.empty(len(codes), np.uint32), np.empty(len(tree.nodes) + 1, np.int32)
         done: int = first
-        if self._jumps is None:
+        if self._successors is None:
             done = find(tree, rows, codes, labels, stack, first, out, offsets, examined)
             return done
         while True:
-            kept = self._jumps.ready(len(tree.nodes), len(codes))
-            done = find_with_successors(tree, kept, rows, codes, labels, stack, done, out, offsets, examined)
-            if not kept.state[IS_FULL]:
+            successors = self._successors.arrays(len(tree.nodes), len(codes))
+            done = find_with_successors(tree, successors, rows, codes, labels, stack, done, out, offsets, examined)
+            if not successors.state[IS_FULL]:
                 return done
 
     def _memory(self) -> dict[str, int]:
         memory = self._tree.memory()
-        return memory if self._jumps is None else memory | {"successors": self._jumps.nbytes}
+        return memory if self._successors is None else memory | {"successors": self._successors.nbytes}
 
     def _details(self) -> dict[str, Any]:
         tree = self._tree.table
@@ -246,14 +250,14 @@ class MatchingTree(RowMatcher):
             "leaves": int(tree.state[LEAVES]),
             "depth": int(depth_of(tree, np.zeros(len(tree.nodes), np.int32))),
             "entries": int(tree.state[ENTRIES]),
-            "successors": 0 if self._jumps is None else self._jumps.count,
+            "successors": 0 if self._successors is None else self._successors.count,
             "columns": [str(self.rows.columns[column]) for column in self._columns],
             "options": self._options,
         }
 
 
 class _GrowingTree:
-    """The arrays of a tree, made longer where there is no room."""
+    """The arrays of a tree, enlarged before a kernel needs more room."""
 
     def __init__(self) -> None:
         nodes = np.full((0, 8), UNUSED, np.int32)
@@ -270,13 +274,13 @@ class _GrowingTree:
             state,
         )
 
-    def have_rows(self, size: int) -> None:
+    def ensure_rows(self, size: int) -> None:
         """Ensure room for rows below `size`."""
         if size > len(self.table.of_rows):
             of_rows = longer(self.table.of_rows, grown(len(self.table.of_rows), size), NONE)
             self.table = self.table._replace(of_rows=of_rows)
 
-    def have_room(self, nodes: int) -> None:
+    def ensure_room(self, nodes: int) -> None:
         """Ensure room for one more entry with this many new nodes."""
         table = self.table
         if table.state[NODES] + nodes > len(table.nodes):
@@ -309,13 +313,13 @@ class _GrowingTree:
         }
 
 
-class _Jumps:
-    """The successors found so far, and room to find more."""
+class _SuccessorCache:
+    """The successors computed so far, and room for more."""
 
     def __init__(self) -> None:
         self._state = np.zeros(SUCCESSOR_STATES, np.int64)
         self._state[VERSION] = 1
-        self._kept = Successors(
+        self._arrays = Successors(
             np.zeros((0, 3), np.int32),
             np.empty(0, np.int32),
             np.zeros(0, np.uint32),
@@ -327,35 +331,35 @@ class _Jumps:
 
     @property
     def nbytes(self) -> int:
-        return sum(each.nbytes for each in self._kept)
+        return sum(each.nbytes for each in self._arrays)
 
     @property
     def count(self) -> int:
-        """How many successors are kept."""
+        """The number of successors in the cache."""
         return int(self._state[USED])
 
-    def forget(self) -> None:
-        """Invalidate all of them."""
+    def clear(self) -> None:
+        """Invalidate all successors."""
         self._state[USED] = 0
         self._state[VERSION] += 1
         if self._state[VERSION] > np.iinfo(np.int32).max:
-            self._kept.lists[:] = 0
+            self._arrays.lists[:] = 0
             self._state[VERSION] = 1
 
-    def ready(self, nodes: int, columns: int) -> Successors:
-        """The arrays for this many nodes and columns, enlarged if there was no room for successors."""
-        kept = self._kept
-        if nodes > len(kept.lists):
-            kept = kept._replace(
-                lists=longer(kept.lists, nodes, 0),
+    def arrays(self, nodes: int, columns: int) -> Successors:
+        """The arrays for this many nodes and columns, enlarged if they were full."""
+        arrays = self._arrays
+        if nodes > len(arrays.lists):
+            arrays = arrays._replace(
+                lists=longer(arrays.lists, nodes, 0),
                 work=np.empty(nodes + 1, np.int32),
                 pending=np.empty(nodes + 1, np.int32),
             )
-        if columns > len(kept.low):
-            kept = kept._replace(low=np.zeros(columns, np.uint32), high=np.zeros(columns, np.uint32))
-        if self._state[IS_FULL] or not len(kept.cells):
-            size = grown(len(kept.cells), int(self._state[USED]) + 16 * WIDEST)
-            kept = kept._replace(cells=longer(kept.cells, size, 0))
+        if columns > len(arrays.low):
+            arrays = arrays._replace(low=np.zeros(columns, np.uint32), high=np.zeros(columns, np.uint32))
+        if self._state[IS_FULL] or not len(arrays.cells):
+            size = grown(len(arrays.cells), int(self._state[USED]) + 16 * WIDEST)
+            arrays = arrays._replace(cells=longer(arrays.cells, size, 0))
             self._state[IS_FULL] = 0
-        self._kept = kept
-        return kept
+        self._arrays = arrays
+        return arrays

@@ -1,4 +1,4 @@
-"""Rows are found by their equalities; those without any are counted (Le Subscribe, 3.1: nonequality quarantining)."""
+"""Rows are found by their equalities, or else counted (Le Subscribe, 3.1: nonequality quarantining)."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from harken_lab.papers.row_matcher import RowSearch
 
 
 class Quarantine(EqualityMatcher):
-    """The other predicates of a row whose equalities hold are tested one by one."""
+    """If the equalities of a row hold, its other predicates are tested one by one."""
 
     def _find(self, search: RowSearch) -> int:
         codes, first, out, offsets, examined = search
-        found: int = match_quarantined(
+        done: int = match_quarantined(
             self._clusters.clusters,
             self.rows.table,
             self._loose.counted,
             self.rows.count,
             codes,
             first,
-            self._loose.space(),
+            self._loose.scratch(),
             self._clusters.probes(),
             out,
             offsets,
             examined,
         )
-        return found
+        return done

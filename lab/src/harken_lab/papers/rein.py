@@ -1,9 +1,9 @@
-"""Rows that fail are marked, and those that stay unmarked match (REIN: Qian et al., INFOCOM 2014).
+"""Rows that fail are marked, and the unmarked rows match (REIN: Qian et al., INFOCOM 2014).
 
-Each attribute has a list of low bounds and one of high bounds. An event's value fails all intervals that begin above it
-or end below it: the end of the one list and the start of the other. The paper keeps bounds in buckets, which are cheap
-to insert into, and compares those of one bucket. Here lists are sorted, which leaves nothing to compare; the latest
-rows are tested one by one until there are enough of them to sort all anew.
+Each attribute has a list of low bounds and a list of high bounds. An event's value fails all intervals that begin above
+it, at the end of the first list, or end below it, at the start of the second. The paper keeps bounds in buckets, which
+are cheap to insert into, and compares the bounds of one bucket. Here lists are sorted, so that none is compared; the
+latest rows are tested one by one until there are enough of them to sort all rows again.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from harken_lab.papers.labelled_rows import predicates_of
 from harken_lab.papers.row_matcher import RowMatcher, RowSearch
 
 _LATEST, _LATEST_SHARE = 256, 64
-"""All rows are sorted anew once more than this many are not, and more than 1/64 of all."""
+"""All rows are sorted again once more than this many, and more than 1/64 of all, are unsorted."""
 _ALL_BITS = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 
 
 class Rein(RowMatcher):
-    """Sorted bounds by attribute, and a bit for every row."""
+    """The matcher: sorted bounds by attribute, and a bit for every row."""
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
         super().__init__(limits)
@@ -39,9 +39,9 @@ class Rein(RowMatcher):
 
     def _delete(self, rows: NDArray[np.int32]) -> None:
         self._latest = np.setdiff1d(self._latest, rows, assume_unique=True)
-        listed = rows[rows < len(self._lists.failed) * 64]
-        bits = np.uint64(1) << (listed & 63).astype(np.uint64)
-        np.bitwise_or.at(self._lists.failed, listed >> 6, bits)
+        sorted_rows = rows[rows < len(self._lists.failed) * 64]
+        bits = np.uint64(1) << (sorted_rows & 63).astype(np.uint64)
+        np.bitwise_or.at(self._lists.failed, sorted_rows >> 6, bits)
 
     def _clear(self) -> None:
         self._sort(np.empty(0, np.int32))
@@ -63,21 +63,21 @@ class Rein(RowMatcher):
         return {"latest_rows": len(self._latest)}
 
     def _sort(self, rows: NDArray[np.int32]) -> None:
-        """Put the bounds of all these rows on sorted lists."""
+        """Build the sorted lists from the bounds of these rows."""
         table = self.rows.table
         owner, at = predicates_of(table, rows)
-        of, column, low, high = rows[owner], table.columns[at], table.low[at], table.high[at]
+        owners, column, low, high = rows[owner], table.columns[at], table.low[at], table.high[at]
         width = len(self.rows.columns)
         is_wrapped = low > high
-        lows = _sorted(of, column, low, ~is_wrapped, width)
-        highs = _sorted(of, column, high, ~is_wrapped & (high != LAST_LABEL), width)
-        around = np.flatnonzero(is_wrapped)
-        around = around[np.argsort(column[around], kind="stable")]
-        starts = np.searchsorted(column[around], np.arange(width + 1))
+        lows = _sorted(owners, column, low, ~is_wrapped, width)
+        highs = _sorted(owners, column, high, ~is_wrapped & (high != LAST_LABEL), width)
+        wrapped = np.flatnonzero(is_wrapped)
+        wrapped = wrapped[np.argsort(column[wrapped], kind="stable")]
+        starts = np.searchsorted(column[wrapped], np.arange(width + 1))
         failed = np.full(-(-(int(rows.max(initial=-1)) + 1) // 64), _ALL_BITS)
         bits = np.uint64(1) << (rows & 63).astype(np.uint64)
         np.bitwise_and.at(failed, rows >> 6, ~bits)
-        self._lists = BoundLists(lows, highs, Bounds(starts, low[around], of[around]), high[around], failed)
+        self._lists = BoundLists(lows, highs, Bounds(starts, low[wrapped], owners[wrapped]), high[wrapped], failed)
         self._latest = np.empty(0, np.int32)
 
 

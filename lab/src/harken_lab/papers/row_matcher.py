@@ -1,10 +1,10 @@
-"""What the algorithms of the papers have in common: rows that come and go, labels of events in, rows that hold out.
+"""Base of the papers' algorithms: subscriptions become rows of labels, and an index finds the rows that match an event.
 
-An algorithm keeps an index of the rows, and says how one row enters it, how one leaves it, and which rows hold for an
-event that has one label a column. The rest is done here: flattening, labels, events with sets of values (which are
-tested against every row, because no paper's index supports them), verification of what rows cannot say, and counting.
+A subclass has the index: how rows are added to it and removed, and which rows match an event with one label a column.
+The rest is done here: flattening, labels, events with several values in a column (tested against every row, because no
+paper's index supports them), verification of inexact rows, and statistics.
 
-Changes and matching take turns: a batch is matched before a change or after it, never in the middle of one.
+Changes and matching exclude each other: a batch is matched before a change or after it, never during one.
 """
 
 from __future__ import annotations
@@ -29,29 +29,30 @@ from harken.matchers.candidates import Candidates, settle
 from harken_lab.papers.kernels.row_table import find_several
 from harken_lab.papers.labelled_rows import LabelledRows
 
-# For `bulk_share`, an index of fewer rows counts as one of this many.
+# Least number of rows that `bulk_share` is a share of.
 _FEW = 4_096
 # Least size of the result buffer; it always holds the rows of one event.
 _ROOM = 1 << 16
 UNLIMITED = 1 << 62
-"""Stands in for a limit while rows that were accepted before are inserted again."""
+"""Replaces a limit while rows that were accepted before are inserted again."""
 
 
 class RowSearch(NamedTuple):
-    """Events to match, and the arrays that the rows found are written to."""
+    """Events to match, and the arrays that matching rows are written to."""
 
     codes: NDArray[np.uint32]
-    """A label for every column, for every event."""
+    """By column and event, a label."""
     first: int
     """The event to begin with."""
     out: NDArray[np.int32]
     offsets: NDArray[np.int64]
     """Where in `out` the rows of each event begin; `offsets[first]` is already set."""
     examined: NDArray[np.int64]
+    """By event, how many rows, entries or nodes were examined."""
 
 
 class RowMatcher(ABC):
-    """A matcher on rows."""
+    """A matcher that indexes rows of labels."""
 
     capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability)
     traits: ClassVar[frozenset[Trait]] = frozenset({Trait.UNSUBSCRIBE, Trait.IN_PLACE})
@@ -67,11 +68,11 @@ class RowMatcher(ABC):
         self._examined = 0
         self._out = np.empty(_ROOM, np.int32)
 
-    # What an algorithm is
+    # For subclasses
 
     @abstractmethod
     def _insert(self, rows: NDArray[np.int32]) -> None:
-        """Add rows, which are already in `self.rows`, to the index. If it raises a HarkenError, none was added."""
+        """Add rows, which are already in `self.rows`, to the index. Adds none if it raises a HarkenError."""
 
     @abstractmethod
     def _delete(self, rows: NDArray[np.int32]) -> None:
@@ -79,13 +80,13 @@ class RowMatcher(ABC):
 
     @abstractmethod
     def _clear(self) -> None:
-        """Empty the index. All rows will be inserted again, because labels have moved."""
+        """Empty the index. All rows are inserted again afterwards, because labels have changed."""
 
     @abstractmethod
     def _find(self, search: RowSearch) -> int:
-        """Write the rows that hold for each event from `first` on, where they end, and how many rows were examined.
+        """Write the rows that match each event from `first` on, where they end, and how many rows were examined.
 
-        Returns the first event for which `out` could not hold all rows of the index, or the number of events.
+        Returns the first event for which `out` has no room for all rows of the index, or the number of events.
         """
 
     @abstractmethod
@@ -96,28 +97,28 @@ class RowMatcher(ABC):
         """Further facts about the index, for `stats`."""
         return {}
 
-    # What all of them do
+    # The matcher
 
     def add(self, entries: Iterable[Entry], replaced: Collection[int] = ()) -> None:
         forms = ((entry.number, entry.compiled.normal_form) for entry in entries)
         self.add_flat(Flat.of_forms(forms), replaced)
 
     def add_flat(self, flat: Flat, replaced: Collection[int] = ()) -> None:
-        """As `add`, with subscriptions as rows of arrays."""
+        """As `add`, with subscriptions that are flattened already."""
         with self._lock:
             before = self.rows.count
             rows, has_moved = self.rows.add(flat)
             self._changes += len(rows)
-            is_anew = has_moved or before == 0 or self._changes * self.bulk_share > max(before, _FEW)
+            is_rebuild = has_moved or before == 0 or self._changes * self.bulk_share > max(before, _FEW)
             try:
-                if is_anew:
+                if is_rebuild:
                     self._insert_all()
                 else:
                     self._insert(rows)
             except BaseException as error:
                 self.rows.take_back(rows)
-                # A HarkenError leaves the index as it was. After any other exception its state is unknown.
-                if is_anew or not isinstance(error, HarkenError):
+                # A HarkenError leaves the index unchanged. After any other exception its state is unknown.
+                if is_rebuild or not isinstance(error, HarkenError):
                     self._without_limits(self._insert_all)
                 raise
             self._remove(replaced)
@@ -128,7 +129,7 @@ class RowMatcher(ABC):
         self._changes = 0
 
     def restore(self, entries: Iterable[Entry]) -> None:
-        """As `add`, for subscriptions that were accepted before. Limits do not apply: a rebuilt index may be larger."""
+        """As `add`, for subscriptions that were accepted before. Limits are lifted: a rebuilt index may be larger."""
         self._without_limits(lambda: self.add(entries))
 
     def _without_limits(self, change: Callable[[], None]) -> None:
@@ -153,15 +154,15 @@ class RowMatcher(ABC):
     def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
         with self._lock:
             encoded = self.rows.encode(batch)
-            offsets, rows, examined = self._found(encoded)
+            offsets, rows, examined = self._find_rows(encoded)
             if len(encoded.several):
                 offsets, rows = self._with_several(offsets, rows, encoded)
                 examined[encoded.several] += self.rows.count
-            found = Candidates(offsets, self.rows.numbers[rows], self._doubtful(rows, offsets, encoded.several))
+            candidates = Candidates(offsets, self.rows.numbers[rows], self._doubtful(rows, offsets, encoded.several))
             self._events += len(batch)
             self._examined += int(examined.sum())
             repeats = self.rows.repeats
-        result = settle(found, batch, form_of, self.limits, repeats=repeats)
+        result = settle(candidates, batch, form_of, self.limits, repeats=repeats)
         result.candidates = examined
         return result
 
@@ -182,22 +183,26 @@ class RowMatcher(ABC):
                 **self._details(),
             }
 
-    # The steps of matching one by one, for benchmarks
+    # The steps of matching, for benchmarks
 
     def encode(self, batch: EventBatch) -> EncodedBatch:
-        """A batch in the labels of this matcher."""
+        """A batch of events in the labels of this matcher."""
         return self.rows.encode(batch)
 
-    def numbers_of(self, found: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The subscriptions of the rows that `find` found."""
-        return self.rows.numbers[found]
+    def numbers_of(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The subscriptions of rows that `find` returned."""
+        return self.rows.numbers[rows]
 
     def find(self, encoded: EncodedBatch) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """The rows of events with one label a column, in a buffer that is used again, and where each event's end."""
-        offsets, rows, _ = self._found(encoded)
+        """Find the rows that match events with one label a column. Returns offsets by event, and rows.
+
+        The rows are in a buffer that the next call reuses.
+        """
+        offsets, rows, _ = self._find_rows(encoded)
         return offsets, rows
 
-    def _found(self, encoded: EncodedBatch) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+    def _find_rows(self, encoded: EncodedBatch) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+        """As `find`. Returns also how many rows were examined for each event."""
         events = encoded.codes.shape[1]
         offsets, examined = np.zeros(events + 1, np.int64), np.zeros(events, np.int64)
         done = 0
@@ -213,17 +218,17 @@ class RowMatcher(ABC):
     def _with_several(
         self, offsets: NDArray[np.int64], rows: NDArray[np.int32], encoded: EncodedBatch
     ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Add to what was found, for events with several labels in a column, all rows that may hold."""
+        """Add the rows that may match events with several labels in a column. Returns new offsets and rows."""
         alive = self.rows.alive()
         parts: list[NDArray[np.int32]] = []
         more = np.zeros(len(offsets), np.int64)
         behind = 0
         for place, event in enumerate(encoded.several.tolist()):
-            found = np.empty(len(alive), np.int32)
+            matching = np.empty(len(alive), np.int32)
             end = find_several(
-                self.rows.table, alive, encoded.starts, encoded.values, len(encoded.codes), place, found, 0
+                self.rows.table, alive, encoded.starts, encoded.values, len(encoded.codes), place, matching, 0
             )
-            parts += [rows[behind : offsets[event + 1]], found[:end]]
+            parts += [rows[behind : offsets[event + 1]], matching[:end]]
             behind = int(offsets[event + 1])
             more[event + 1] = end
         return offsets + np.cumsum(more), np.concatenate([*parts, rows[behind:]])
@@ -231,7 +236,8 @@ class RowMatcher(ABC):
     def _doubtful(
         self, rows: NDArray[np.int32], offsets: NDArray[np.int64], several: NDArray[np.int32]
     ) -> NDArray[np.bool_] | None:
-        if not len(several) and not self.rows.inexacts:
+        """For each candidate, whether it must be verified; None if none must be."""
+        if not len(several) and not self.rows.inexact_count:
             return None
         doubtful: NDArray[np.bool_] = self.rows.inexact[rows]
         for event in several.tolist():

@@ -1,4 +1,4 @@
-"""The predicates of some rows, each stored once, in the arrays of kernels/papers/predicates.py."""
+"""The predicates of some rows, each stored once, in the arrays of kernels/predicate_kernels.py."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from harken_lab.papers.kernels.row_table import RowTable
 from harken_lab.papers.labelled_rows import grown, longer, predicates_of
 
 INDEXES = ("lists", "table")
-"""The kinds of predicate index. With either, columns that do not fit a table have lists."""
+"""The kinds of predicate index. With `table`, columns whose labels are not dense have lists too."""
 
 
 class PredicateEntries(NamedTuple):
-    """Predicates of rows, one by one: intervals split as in kernels/papers/predicates.py."""
+    """Predicates of rows, one by one: intervals split as by `predicate_kernels.split`."""
 
     places: NDArray[np.int64]
-    """The index of the row of each, among the rows."""
+    """For each predicate, the index of its row among the rows."""
     columns: NDArray[np.int32]
     kinds: NDArray[np.int8]
     labels: NDArray[np.uint32]
@@ -76,14 +76,14 @@ def entries_of(
 
 
 class PredicateIndex:
-    """Which predicates there are, and which of them hold for an event."""
+    """Finds the predicates that hold for an event. Each predicate is stored once."""
 
     def __init__(self, index: str) -> None:
         if index not in INDEXES:
             raise CapabilityError(f"`index` is one of {', '.join(INDEXES)}, not {index!r}")
         self._has_tables = index == "table"
         self._groups = GrowingLists()
-        self._out = np.empty(0, np.int32)
+        self._scratch = np.empty(0, np.int32)
         self.clear()
 
     def clear(self) -> None:
@@ -104,7 +104,7 @@ class PredicateIndex:
 
     @property
     def groups(self) -> int:
-        """How many groups there may be: four a column."""
+        """How many groups there is room for: four a column."""
         return len(self._groups.table.starts)
 
     @property
@@ -132,24 +132,24 @@ class PredicateIndex:
 
     @property
     def tables(self) -> int:
-        """How many columns have tables."""
+        """The number of columns that have tables."""
         return int(np.count_nonzero(self._index.table_starts != NO_TABLE))
 
-    def room(self) -> NDArray[np.int32]:
-        """Room for the predicates that hold for an event."""
-        if len(self._out) < self.size:
-            self._out = np.empty(grown(len(self._out), self.size), np.int32)
-        return self._out
+    def scratch(self) -> NDArray[np.int32]:
+        """A scratch array for the predicates that hold for an event."""
+        if len(self._scratch) < self.size:
+            self._scratch = np.empty(grown(len(self._scratch), self.size), np.int32)
+        return self._scratch
 
     def count_satisfied(self, codes: NDArray[np.uint32]) -> int:
-        """How many predicates hold for all events of a batch together."""
-        found: int = count_satisfied(self.index, codes, self.room())
-        return found
+        """Count the predicates that hold, summed over the events of a batch."""
+        count: int = count_satisfied(self.index, codes, self.scratch())
+        return count
 
     def fit(self, spans: Sequence[int]) -> None:
-        """Ensure lists for all columns, or tables of `spans[column]` labels where that is not 0."""
+        """Ensure lists for all columns; in an index of tables, a table of `spans[column]` labels if that is not 0."""
         index, count = self._index, len(spans)
-        self._groups.have(count * GROUPS)
+        self._groups.ensure(count * GROUPS)
         if count > len(index.table_starts):
             size = grown(len(index.table_starts), count)
             index = index._replace(
@@ -159,18 +159,18 @@ class PredicateIndex:
             )
         self._index = index
         if self._has_tables:
-            wanted = np.zeros(len(index.table_sizes), np.int64)
-            wanted[:count] = spans
-            if (wanted != index.table_sizes).any():
-                self._fit_tables(wanted)
+            sizes = np.zeros(len(index.table_sizes), np.int64)
+            sizes[:count] = spans
+            if (sizes != index.table_sizes).any():
+                self._resize_tables(sizes)
 
     def grow(self, least: int) -> None:
-        """Make room after a kernel found none: for at least `least` more predicates."""
+        """Make room, after a kernel ran out of it, for at least `least` more predicates."""
         self._groups.grow()
-        self._have(grown(self.capacity, self.size + least))
+        self._ensure(grown(self.capacity, self.size + least))
 
     def shrink(self, size: int) -> None:
-        """Forget the numbers from `size` on, which are all free, as if they had never been used."""
+        """Forget the numbers from `size` on, all of which are free."""
         index = self._index
         free = index.free[: index.state[FREE]]
         kept = free[free < size]
@@ -178,9 +178,9 @@ class PredicateIndex:
         index.state[:] = len(kept), size
 
     def build(self, entries: PredicateEntries) -> NDArray[np.int64]:
-        """Number these predicates, by group and label. There must be none yet."""
+        """Fill the empty index. Returns the number of each predicate: numbers are in the order of group and label."""
         keys, numbers = np.unique(entries.keys, return_inverse=True)
-        self._have(len(keys))
+        self._ensure(len(keys))
         index = self._index
         index.labels[: len(keys)] = (keys & 0xFFFF_FFFF).astype(np.uint32)
         index.owners[: len(keys)] = keys >> 32
@@ -195,7 +195,7 @@ class PredicateIndex:
         self._groups.fill(len(self._groups.table.starts), owners[~in_table], every[~in_table])
         return numbers
 
-    def _have(self, predicates: int) -> None:
+    def _ensure(self, predicates: int) -> None:
         index = self._index
         if predicates > self.capacity:
             self._index = index._replace(
@@ -205,7 +205,7 @@ class PredicateIndex:
                 free=longer(index.free, predicates, 0),
             )
 
-    def _fit_tables(self, sizes: NDArray[np.int64]) -> None:
+    def _resize_tables(self, sizes: NDArray[np.int64]) -> None:
         """Resize the tables of columns to this many labels, 0 for none. Entries keep their labels."""
         index = self._index
         ends = np.cumsum(sizes * GROUPS)
@@ -213,7 +213,7 @@ class PredicateIndex:
         tables = np.full(int(ends[-1]), NONE, np.int32)
         for column in np.flatnonzero(index.table_sizes).tolist():
             old, size = int(index.table_sizes[column]), int(sizes[column])
-            # Where there are fewer labels than before, the places left out are empty.
+            # If there are fewer labels than before, the dropped places are empty.
             kept = min(old, size)
             for group in range(GROUPS if kept else 0):
                 place = index.table_starts[column] + group * old

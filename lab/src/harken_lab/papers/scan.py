@@ -1,7 +1,7 @@
 """Every row is tested against every event, in machine code: the naive algorithm without the interpreter.
 
-It is `naive` (Le Subscribe, figure 1) on the rows that the other algorithms of the papers have too, so that what they
-gain over it is due to their indexes alone.
+This is `naive` (Le Subscribe, figure 1) on the rows that the papers' other algorithms have too, so that what these gain
+over `scan` is due to their indexes alone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from harken_lab.papers.row_matcher import RowMatcher, RowSearch
 
 
 class Scan(RowMatcher):
-    """No index, only the rows."""
+    """A matcher without an index."""
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
         super().__init__(limits)

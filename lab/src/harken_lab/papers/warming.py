@@ -1,4 +1,4 @@
-"""A small life of an engine with each of the papers' algorithms, in which all their kernels are compiled."""
+"""Compiles all kernels of the papers' algorithms, by running a small engine with each of them."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ _VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "matching_tree": ({}, {"collapse": False}, {"successors": False}, {"factor": 1}),
     "gough": ({}, {"share": False}),
 }
-"""The options of algorithms that need kernels of their own."""
+"""By algorithm, the options with kernels of their own."""
 KERNELS = 215
-"""About as many kernels are compiled where none are kept."""
+"""Approximate number of kernels that are compiled if none is cached."""
 
 
 def warm_up_papers(progress: Callable[[str], None] | None = None) -> int:
-    """Compile every kernel of the papers' algorithms that is not cached yet. Returns the number of matches made."""
+    """Compile every kernel of the papers' algorithms that is not cached yet. Returns the number of matches."""
     matches = 0
     for name, target in ALGORITHMS.items():
         if target.startswith("harken_lab.papers."):
             if progress is not None:
                 progress(name)
-            matches += sum(_life(name, options) for options in _VARIANTS.get(name, ({},)))
+            matches += sum(_exercise(name, options) for options in _VARIANTS.get(name, ({},)))
     return matches
 
 
-def _life(algorithm: str, options: dict[str, Any]) -> int:
-    """An engine that is filled, matched, changed, and matched again."""
+def _exercise(algorithm: str, options: dict[str, Any]) -> int:
+    """Fill an engine, match, change it, and match again. Returns the number of matches."""
     draw = Random(2)
     engine = Engine(algorithm=algorithm, **options)
     engine.subscribe_many(

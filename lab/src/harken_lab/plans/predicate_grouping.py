@@ -1,7 +1,7 @@
 """Predicate grouping in a database (ToPSS, section 4.2): each distinct predicate is stored and tested once.
 
-The relations are subs(sid, cnt), preds(pid, attr, op, val) and subs_preds(sid, pid). A query is made for each
-publication: it finds the predicates that hold, and the subscriptions that have as many of them as they have in all.
+The relations are subs(sid, cnt), preds(pid, attr, op, val) and subs_preds(sid, pid). There is one query for each event:
+it finds the predicates that hold, and the subscriptions all of whose predicates are among them.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _SUBS_PREDS = dict.fromkeys(("sid", "row_of", "pid"), Storage.WHOLE)
 
 
 class PredicateGrouping(RelationalMatcher):
-    """Counts the predicates that hold, by subscription."""
+    """The matcher: counts the predicates that hold, by subscription."""
 
     tables = ("subs", "preds", "subs_preds")
 
     def _create(self, database: Connection) -> None:
         self._pids: dict[Predicate, int] = {}
-        self._known: dict[int, tuple[Predicate, int]] = {}
-        """Each predicate by its pid, and how many rows have it."""
+        self._uses: dict[int, tuple[Predicate, int]] = {}
+        """By pid, the predicate, and how many rows have it."""
         self._free: list[int] = []
         create_table(database, "subs", _SUBS, sid="sid", row="row_of")
         create_table(database, "preds", {"pid": Storage.WHOLE, **VALUE_COLUMNS}, pid="pid")
@@ -59,39 +59,39 @@ class PredicateGrouping(RelationalMatcher):
             database.insert("preds", {"pid": (Storage.WHOLE, list(new))} | columns_of(list(new.values())))
 
     def _shared(self, predicate: Predicate, new: dict[int, Predicate]) -> int:
-        """The pid of a predicate that one more row has. Pids are recycled."""
+        """The pid of a predicate that one more row has. A new predicate gets one, and is added to `new`."""
         pid = self._pids.get(predicate)
         if pid is None:
             pid = self._pids[predicate] = self._free.pop() if self._free else len(self._pids) + 1
             new[pid] = predicate
-        self._known[pid] = predicate, self._known.get(pid, (predicate, 0))[1] + 1
+        self._uses[pid] = predicate, self._uses.get(pid, (predicate, 0))[1] + 1
         return pid
 
     def _delete(self, database: Connection, sids: Sequence[int]) -> None:
         mark = database.parameter(1)
-        gone: list[int] = []
+        unused: list[int] = []
         for sid in sids:
             for (pid,) in database.integers(f"SELECT pid FROM subs_preds WHERE row_of = {mark}", (sid,)).tolist():
-                predicate, count = self._known[pid]
-                self._known[pid] = predicate, count - 1
+                predicate, count = self._uses[pid]
+                self._uses[pid] = predicate, count - 1
                 if count == 1:
-                    del self._known[pid], self._pids[predicate]
-                    gone.append(pid)
+                    del self._uses[pid], self._pids[predicate]
+                    unused.append(pid)
         rows = [(sid,) for sid in sids]
         database.run_many(f"DELETE FROM subs_preds WHERE row_of = {mark}", rows)
         database.run_many(f"DELETE FROM subs WHERE row_of = {mark}", rows)
-        if gone:
-            database.run_many(f"DELETE FROM preds WHERE pid = {mark}", [(pid,) for pid in gone])
-            self._free += gone
+        if unused:
+            database.run_many(f"DELETE FROM preds WHERE pid = {mark}", [(pid,) for pid in unused])
+            self._free += unused
 
     def _find(self, database: Connection, events: TypedEvents, first: int, last: int) -> NDArray[np.int64]:
         return find_by_event(database, events, range(first, last), "SELECT pid FROM preds", _query)
 
 
-def _query(held: str) -> str:
-    """What finds rows, given the query for predicates that hold."""
+def _query(satisfied: str) -> str:
+    """The query for rows that hold, given the query for predicates that hold."""
     return (
         "SELECT subs.sid FROM subs JOIN"
-        f" (SELECT sid, count(*) AS x FROM subs_preds WHERE pid IN ({held}) GROUP BY sid) AS held"
+        f" (SELECT sid, count(*) AS x FROM subs_preds WHERE pid IN ({satisfied}) GROUP BY sid) AS held"
         " ON subs.sid = held.sid AND subs.cnt = held.x"
     )

@@ -1,7 +1,7 @@
-"""Predicates as the paper's relations have them, (attr, op, val), and the condition that a publication puts on them.
+"""Predicates as in the paper's relations, (attr, op, val), and SQL conditions for those that an event satisfies.
 
-`val` is three columns, one a storage: no type of SQL holds numbers and texts and compares both as Harken does. The
-attribute 0 is one that every event has: a row that asks for nothing asks for it.
+`val` is three columns, one a storage: no type of SQL holds numbers and texts and compares both as Harken does. Every
+event has the attribute 0, and a row without predicates gets an equality on it.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from harken.databases.connection import Connection
 from harken.databases.dialects import Storage
 from harken.relational.sql_rows import SqlRow
 from harken.relational.typed_events import TypedEvents
-from harken.relational.typed_values import LEAST, Typed
+from harken.relational.typed_values import LEAST, StoredInterval
 
 _MOST_OUTSIDE = 4
-"""Predicates of a row that have two ways to hold; the rows that it becomes are 2 to the power of that many."""
+"""Most predicates of a row that have two alternatives: with n such predicates a row becomes 2^n rows."""
 _PLACE = 58
-"""The bit of a row's id from which on its place among its alternatives stands."""
+"""The lowest bit in a row's id of its place among the alternatives of one row."""
 _AT_ONCE = 32
-"""Attributes in one condition: databases bound how deep an expression may be."""
-# Which comparison of the stored value with that of the event each operator is.
+"""Most attributes in one condition: databases limit the depth of expressions."""
+# By operator, how the stored constant compares with the event's value.
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _LOW, _HIGH = (">=", ">"), ("<", "<=")
 
 Fact = tuple[int, Storage, Any]
-"""An attribute of an event, how it is stored, and its value."""
+"""A value of an event: its attribute, its storage, and the value."""
 ALWAYS: Fact = (0, Storage.WHOLE, 0)
 
 
@@ -45,11 +45,11 @@ class Predicate(NamedTuple):
 
 
 VALUE_COLUMNS = {"attr": Storage.WHOLE, "op": Storage.TEXT, **{str(storage): storage for storage in Storage}}
-"""The columns of a predicate in a table."""
+"""The columns of a table that hold a predicate."""
 
 
 def create_value_indexes(database: Connection, table: str) -> None:
-    """Make b-trees on attribute, operator and value, where the engine has any."""
+    """Create B-trees on attribute, operator and value, if the database has indexes."""
     for storage in Storage if database.dialect.has_indexes else ():
         text = f"CREATE INDEX {table}_{storage} ON {table} (attr, op, {storage}) WHERE {storage} IS NOT NULL"
         database.run(text)
@@ -68,40 +68,44 @@ def columns_of(predicates: Sequence[Predicate]) -> dict[str, tuple[Storage, list
 
 
 def alternatives(row: SqlRow) -> list[tuple[int, list[Predicate]]]:
-    """A row as rows of predicates, with their ids: what is outside an interval is below it or above it."""
-    ways = [_ways(each) for each in row.predicates]
-    if sum(len(each) > 1 for each in ways) > _MOST_OUTSIDE:
-        pairs = zip(ways, row.predicates, strict=True)
-        ways = [each if len(each) == 1 else [[_presence(typed)]] for each, typed in pairs]
-        return [(row.sid | 1, _joined(next(product(*ways))))]
-    return [(row.sid | place << _PLACE, _joined(chosen)) for place, chosen in enumerate(product(*ways))]
+    """A row as alternative rows of predicates, with their ids: a value outside an interval is below it or above it."""
+    choices = [_alternatives(each) for each in row.predicates]
+    if sum(len(each) > 1 for each in choices) > _MOST_OUTSIDE:
+        pairs = zip(choices, row.predicates, strict=True)
+        choices = [each if len(each) == 1 else [[_presence(interval)]] for each, interval in pairs]
+        return [(row.sid | 1, _conjunction(next(product(*choices))))]
+    return [(row.sid | place << _PLACE, _conjunction(chosen)) for place, chosen in enumerate(product(*choices))]
 
 
-def _joined(chosen: Sequence[list[Predicate]]) -> list[Predicate]:
-    found = [predicate for several in chosen for predicate in several]
-    return found or [Predicate(0, "=", Storage.WHOLE, 0)]
+def _conjunction(chosen: Sequence[list[Predicate]]) -> list[Predicate]:
+    """The chosen predicates in one list; if there are none, a predicate that always holds."""
+    predicates = [predicate for several in chosen for predicate in several]
+    return predicates or [Predicate(0, "=", Storage.WHOLE, 0)]
 
 
-def _ways(typed: Typed) -> list[list[Predicate]]:
-    attribute, storage, low, high, is_outside = typed
+def _alternatives(interval: StoredInterval) -> list[list[Predicate]]:
+    """Conjunctions of predicates, one of which holds if and only if a value lies in the interval."""
+    attribute, storage, low, high, is_outside = interval
     below = [] if high is None else [Predicate(attribute, _HIGH[high[1]], storage, high[0])]
     above = [] if low is None else [Predicate(attribute, _LOW[low[1]], storage, low[0])]
     if is_outside:
         if low is not None and high == (low[0], 0) and low[1]:
             return [[Predicate(attribute, "<>", storage, low[0])]]
         return [below, above]
-    if typed.point is not None:
-        return [[Predicate(attribute, "=", storage, typed.point)]]
-    return [above + below or [_presence(typed)]]
+    if interval.point is not None:
+        return [[Predicate(attribute, "=", storage, interval.point)]]
+    return [above + below or [_presence(interval)]]
 
 
-def _presence(typed: Typed) -> Predicate:
-    return Predicate(typed.attribute, ">=", typed.storage, LEAST[typed.storage])
+def _presence(interval: StoredInterval) -> Predicate:
+    return Predicate(interval.attribute, ">=", interval.storage, LEAST[interval.storage])
 
 
 def conditions(facts: Sequence[Fact], parameter: Callable[[int], str]) -> tuple[list[str], list[Any]]:
-    """The conditions that a publication puts on predicates, one of which holds for each that is satisfied, and their
-    values. They differ in attributes, so that no predicate meets two."""
+    """SQL conditions on predicates, and the values of their parameters, for the values of an event.
+
+    A satisfied predicate meets exactly one condition, because each is about other attributes.
+    """
     facts = [ALWAYS, *facts]
     texts: list[str] = []
     values: list[Any] = []
@@ -115,7 +119,7 @@ def conditions(facts: Sequence[Fact], parameter: Callable[[int], str]) -> tuple[
 
 @lru_cache(1_024)
 def _condition(storages: tuple[Storage, ...], marks: tuple[str, ...]) -> str:
-    """Written so that each alternative is one range of the b-tree."""
+    """The condition for values of these storages. Each alternative of the OR is one range of the B-tree."""
     return " OR ".join(
         f"(attr = {marks[2 * place]} AND op = '{operator}' AND {storage} {mirrored} {marks[2 * place + 1]})"
         for place, storage in enumerate(storages)
@@ -126,14 +130,15 @@ def _condition(storages: tuple[Storage, ...], marks: tuple[str, ...]) -> str:
 def find_by_event(
     database: Connection, events: TypedEvents, places: range, selected: str, query: Callable[[str], str]
 ) -> NDArray[np.int64]:
-    """Pairs of an event and a row that holds for it, by a query for each event, as the paper has it.
+    """Pairs of an event and a row that holds for it, by one query for each event, as in the paper.
 
-    `selected` is what selects predicates, without a condition; `query` makes the query of what selects those that hold.
+    `selected` is the query for all predicates, without a condition. `query` makes the query for rows that hold from the
+    query for predicates that hold.
     """
-    found = [np.empty((0, 2), np.int64)]
+    pairs = [np.empty((0, 2), np.int64)]
     for event, facts in enumerate(events.by_event()[places.start : places.stop], places.start):
-        if not events.apart[event]:
+        if not events.excluded[event]:
             texts, values = conditions(facts, database.parameter)
-            held = " UNION ALL ".join(f"{selected} WHERE {text}" for text in texts)
-            found.append(np.insert(database.integers(query(held), values), 0, event, axis=1))
-    return np.concatenate(found)
+            satisfied = " UNION ALL ".join(f"{selected} WHERE {text}" for text in texts)
+            pairs.append(np.insert(database.integers(query(satisfied), values), 0, event, axis=1))
+    return np.concatenate(pairs)

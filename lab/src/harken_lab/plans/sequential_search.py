@@ -1,7 +1,7 @@
 """Sequential search in a database (ToPSS, section 4.1): one row a predicate, counted by subscription.
 
-The relation is subs(sid, attr, op, val). A query is made for each publication: it counts, by subscription, the
-predicates that hold, and takes those subscriptions that have no more than that.
+The relation is subs(sid, attr, op, val). There is one query for each event: it counts, by subscription, the predicates
+that hold, and selects the subscriptions that have as many predicates in all.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from harken_lab.plans.predicate_rows import (
 
 
 class SequentialSearch(RelationalMatcher):
-    """Looks at all predicates of all subscriptions."""
+    """The matcher: tests all predicates of all subscriptions."""
 
     tables = ("subs",)
 
@@ -37,12 +37,12 @@ class SequentialSearch(RelationalMatcher):
         create_value_indexes(database, "subs")
 
     def _insert(self, database: Connection, rows: list[SqlRow]) -> None:
-        found = [(row.sid, sid, each) for row in rows for sid, several in alternatives(row) for each in several]
+        predicates = [(row.sid, sid, each) for row in rows for sid, several in alternatives(row) for each in several]
         columns: dict[str, tuple[Storage, list[Any]]] = {
-            "sid": (Storage.WHOLE, [sid for _, sid, _ in found]),
-            "row_of": (Storage.WHOLE, [row for row, _, _ in found]),
+            "sid": (Storage.WHOLE, [sid for _, sid, _ in predicates]),
+            "row_of": (Storage.WHOLE, [row for row, _, _ in predicates]),
         }
-        database.insert("subs", columns | columns_of([each for _, _, each in found]))
+        database.insert("subs", columns | columns_of([each for _, _, each in predicates]))
 
     def _delete(self, database: Connection, sids: Sequence[int]) -> None:
         database.run_many(f"DELETE FROM subs WHERE row_of = {database.parameter(1)}", [(sid,) for sid in sids])
@@ -51,10 +51,10 @@ class SequentialSearch(RelationalMatcher):
         return find_by_event(database, events, range(first, last), "SELECT sid FROM subs", _query)
 
 
-def _query(held: str) -> str:
-    """What finds rows, given the query for predicates that hold."""
+def _query(satisfied: str) -> str:
+    """The query for rows that hold, given the query for predicates that hold."""
     return (
-        f"SELECT held.sid FROM (SELECT sid, count(*) AS x FROM ({held}) AS t GROUP BY sid) AS held"
+        f"SELECT held.sid FROM (SELECT sid, count(*) AS x FROM ({satisfied}) AS t GROUP BY sid) AS held"
         " JOIN (SELECT sid, count(*) AS x FROM subs GROUP BY sid) AS whole"
         " ON held.sid = whole.sid AND held.x = whole.x"
     )

@@ -1,1 +1,1 @@
-"""The report: every table and figure of the papers beside what was measured here, and every benchmark, on one page."""
+"""The report: every table and figure of the papers beside our measurements, and every benchmark, on one page."""

@@ -1,4 +1,4 @@
-"""The main figures of each benchmark as tables. A spread is told by its median."""
+"""The main figures of each benchmark as tables. Of a spread the median is shown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harken_lab.report.report_document import Block, DataTable, Paragraph
 
 NOTHING = "–"
 _MOST_ROWS = 40
-"""Figures of a benchmark that has no tables of its own."""
+"""Most figures shown of a benchmark that has no tables of its own."""
 _MATCHING = {
     "match": "µs/event",
     "speedup": "times counting_lists",
@@ -23,9 +23,9 @@ _MATCHING = {
     "insert": "µs to add one",
     "delete": "µs to remove one",
 }
-_BESIDES = {"what", "environment", "settings", "rounds", "seed", "format", "count"}
+_NO_FIGURES = {"what", "environment", "settings", "rounds", "seed", "format", "count"}
 _INPUT = {"subscriptions", "events", "matches", "batches"}
-_TOLD_BY = ("name", "workload", "engine", "algorithm", "subscriptions")
+_LABELS = ("name", "workload", "engine", "algorithm", "subscriptions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class BenchmarkResult:
 
     @property
     def seed(self) -> int | None:
-        found = self.data.get("seed", self.data.get("settings", {}).get("seed"))
-        return None if found is None else int(found)
+        seed = self.data.get("seed", self.data.get("settings", {}).get("seed"))
+        return None if seed is None else int(seed)
 
 
 def matching_tables(each: BenchmarkResult) -> Iterator[Block]:
@@ -66,7 +66,7 @@ def _figure(result: BenchResult, key: Key) -> str:
 
 
 def user_tables(each: BenchmarkResult) -> Iterator[Block]:
-    """What calls take, by the number of subscriptions and by workload."""
+    """The time of calls, by the number of subscriptions and by workload."""
     yield _columns(each.data["sizes"], "us_per_event", "µs an event, by subscriptions", ("subscriptions",))
     if each.data.get("workloads"):
         heads = ("workload", "subscriptions")
@@ -74,7 +74,7 @@ def user_tables(each: BenchmarkResult) -> Iterator[Block]:
 
 
 def document_tables(each: BenchmarkResult) -> Iterator[Block]:
-    """Documents a second by the number of subscriptions, and what else was measured."""
+    """Documents a second and further figures, by the number of subscriptions."""
     sizes = each.data["sizes"]
     yield _columns(sizes, "documents_per_second", "documents a second, by subscriptions", ("subscriptions",))
     more = ("share_of_parsing", "times_lxml", "loaded_per_second", "bytes_per_subscription")
@@ -85,12 +85,12 @@ def document_tables(each: BenchmarkResult) -> Iterator[Block]:
 
 
 def relational_tables(each: BenchmarkResult) -> Iterator[Block]:
-    """What an event takes, by algorithm, workload and database."""
+    """The time of an event, by algorithm, workload and database."""
     yield _columns(each.data["rows"], "us_per_event", "µs an event", ("workload", "engine"))
 
 
 def _columns(rows: Sequence[Mapping[str, Any]], field: str, title: str, heads: Sequence[str]) -> DataTable:
-    """A column for each row of a result, a line for each name in its field."""
+    """A table with a column for each row of a result, and a line for each name in its field."""
     names = list(dict.fromkeys(name for row in rows for name in row[field]))
     lines = ((titled(name), *(_value(row[field].get(name)) for row in rows)) for name in names)
     return DataTable(
@@ -101,10 +101,10 @@ def _columns(rows: Sequence[Mapping[str, Any]], field: str, title: str, heads: S
 def grid_tables(each: BenchmarkResult) -> Iterator[Block]:
     """Harken's time as a multiple of the loop's: the least and the most of each shape."""
     result = read_grid(each.path)
-    holding = len(result.cells) - len(result.broken)
+    holding = len(result.cells) - len(result.missed)
     yield Paragraph(
-        f"Calls of an engine as a multiple of a loop of compiled closures: {holding} of {len(result.cells)} cells hold "
-        "their floor."
+        "The time of calls as a multiple of a loop of compiled closures. Harken meets its speed target in "
+        f"{holding} of {len(result.cells)} cases."
     )
     shapes: dict[str, list[MeasuredCell]] = {}
     for cell in result.cells:
@@ -113,9 +113,9 @@ def grid_tables(each: BenchmarkResult) -> Iterator[Block]:
     for shape, cells in shapes.items():
         largest = max(cell.cell.size for cell in cells)
         at_most = [cell for cell in cells if cell.cell.size == largest]
-        holds = sum(cell.holds for cell in cells)
-        rows.append((shape, f"{holds} of {len(cells)}", _range(cells), f"{_range(at_most)} at {largest:,}"))
-    headings = ("shape", "cells that hold", "times the loop", "with the most subscriptions")
+        holding = sum(cell.meets_target for cell in cells)
+        rows.append((shape, f"{holding} of {len(cells)}", _range(cells), f"{_range(at_most)} at {largest:,}"))
+    headings = ("shape", "targets met", "times the loop", "with the most subscriptions")
     yield DataTable(headings, tuple(rows), are_numbers=True)
 
 
@@ -126,12 +126,12 @@ def _range(cells: Sequence[MeasuredCell]) -> str:
 
 def spark_tables(each: BenchmarkResult) -> Iterator[Block]:
     """The figures of each part, by the number of cores."""
-    found = each.data["found"]
-    cores = list(dict.fromkeys(name for by_cores in found.values() for name in by_cores))
+    parts = each.data["found"]
+    cores = list(dict.fromkeys(name for by_cores in parts.values() for name in by_cores))
     rows = []
-    for part, by_cores in found.items():
+    for part, by_cores in parts.items():
         leaves = {name: dict(_leaves(figures)) for name, figures in by_cores.items()}
-        for figure in dict.fromkeys(figure for known in leaves.values() for figure in known):
+        for figure in dict.fromkeys(figure for of_cores in leaves.values() for figure in of_cores):
             if figure.rpartition(", ")[2] not in _INPUT:
                 values = (leaves.get(name, {}).get(figure, NOTHING) for name in cores)
                 rows.append((f"{titled(part)}: {figure}", *values))
@@ -139,8 +139,8 @@ def spark_tables(each: BenchmarkResult) -> Iterator[Block]:
 
 
 def any_tables(each: BenchmarkResult) -> Iterator[Block]:
-    """A benchmark without tables of its own: its figures, by where they stand."""
-    figures = list(_leaves({name: value for name, value in each.data.items() if name not in _BESIDES}))
+    """The figures of a benchmark without tables of its own, by the names that lead to them."""
+    figures = list(_leaves({name: value for name, value in each.data.items() if name not in _NO_FIGURES}))
     yield DataTable(("figure", "value"), tuple(figures[:_MOST_ROWS]), are_numbers=True)
     if len(figures) > _MOST_ROWS:
         yield Paragraph(f"And {len(figures) - _MOST_ROWS:,} more, in {each.path.name}.", is_aside=True)
@@ -160,9 +160,9 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _place(value: Any, place: int) -> str:
-    """What tells an item of a list from the others: its workload, its size, or its place."""
-    known = [_value(value[name]) for name in _TOLD_BY if name in value] if isinstance(value, Mapping) else []
-    return " ".join(known) or str(place)
+    """A label for an item of a list: its workload, its size, or its place."""
+    labels = [_value(value[name]) for name in _LABELS if name in value] if isinstance(value, Mapping) else []
+    return " ".join(labels) or str(place)
 
 
 def _value(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""The benchmarks that were saved: of each its main figures, and the command that measures them again."""
+"""The section on saved benchmarks: of each its main figures, and the command that measures them again."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def grid(each: BenchmarkResult) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """What a benchmark is about, how it is measured again, and its main figures."""
+    """A benchmark of the report: its title, the command that measures it again, and its tables."""
 
     title: str
     command: Callable[[BenchmarkResult], str]
@@ -64,11 +64,11 @@ BENCHMARKS: dict[str, Benchmark] = {
     "shape_cache": Benchmark("Reading the texts of subscriptions", script("shape_cache"), any_tables),
     "spark": Benchmark("Spark", script("spark"), spark_tables),
 }
-"""By the name of the file. Others are shown figure by figure."""
+"""Benchmarks by the name of their result file. Others are shown figure by figure."""
 
 
 def read_benchmarks(folder: str | Path) -> list[BenchmarkResult]:
-    """The results of a folder; those that are known come first. Raises SourceError."""
+    """The results in a folder, those of `BENCHMARKS` first. Raises SourceError."""
     order = list(BENCHMARKS)
     paths = sorted(
         Path(folder).glob("*.json"),
@@ -80,31 +80,31 @@ def read_benchmarks(folder: str | Path) -> list[BenchmarkResult]:
     ]
 
 
-def benchmark_blocks(found: Sequence[BenchmarkResult]) -> Iterator[Block]:
-    """A section for every benchmark. Raises SourceError if a result is not what its name says."""
+def benchmark_blocks(saved: Sequence[BenchmarkResult]) -> Iterator[Block]:
+    """A section for every benchmark. Raises SourceError if a file is not the result of the benchmark of its name."""
     yield Heading(2, "Benchmarks", "benchmarks")
-    if not found:
-        yield Paragraph("No results of benchmarks are at hand: they are in `benchmarks/results` of a clone.")
+    if not saved:
+        yield Paragraph("No results of benchmarks were read. A clone has them in `benchmarks/results`.")
         return
     yield Paragraph(
-        "What was saved last: a report does not measure benchmarks again, but says how to. Figures are medians of all "
-        "rounds; docs/benchmarks.md says what is timed, and how."
+        "These are the saved results: the report measures no benchmarks, but names the commands. Figures are medians "
+        "of all rounds; docs/benchmarks.md says what is timed, and how."
     )
-    for each in found:
-        known = BENCHMARKS.get(each.name) or Benchmark(titled(each.name), script(each.name), any_tables)
+    for each in saved:
+        benchmark = BENCHMARKS.get(each.name) or Benchmark(titled(each.name), script(each.name), any_tables)
         try:
-            yield from list(_section(known, each))
+            yield from list(_section(benchmark, each))
         except (KeyError, TypeError, AttributeError) as error:
             raise SourceError(f"{each.path} is not the result of this benchmark: {error!r}") from error
 
 
-def _section(known: Benchmark, each: BenchmarkResult) -> Iterator[Block]:
-    yield Heading(3, known.title, f"benchmark-{each.name}")
+def _section(benchmark: Benchmark, each: BenchmarkResult) -> Iterator[Block]:
+    yield Heading(3, benchmark.title, f"benchmark-{each.name}")
     if " " in str(each.data.get("what", "")):
         yield Paragraph(f"Measured: {each.data['what']}.")
-    yield from known.tables(each)
+    yield from benchmark.tables(each)
     yield Paragraph(_origin(each), is_aside=True)
-    yield Command(known.command(each))
+    yield Command(benchmark.command(each))
 
 
 def _origin(each: BenchmarkResult) -> str:

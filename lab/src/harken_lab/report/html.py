@@ -1,4 +1,4 @@
-"""A document as one HTML page that needs nothing else: for light and dark, wide and narrow screens."""
+"""Writes a document as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STANDING = {
     HOLDS[False]: "no",
     HOLDS[None]: "open",
 }
-"""The class of a cell that is a verdict."""
+"""The CSS class of a table cell whose text is a verdict."""
 
 
 def html(blocks: Iterable[Block], title: str) -> str:
@@ -41,7 +41,7 @@ def html(blocks: Iterable[Block], title: str) -> str:
 
 
 def _sections(blocks: Iterable[Block]) -> Iterator[str]:
-    """A card for every heading of level 3; what is above it stands on the ground."""
+    """The HTML of all blocks. A heading of level 3 and the blocks below it are one section."""
     is_open = False
     for block in blocks:
         if isinstance(block, Heading):
@@ -73,13 +73,13 @@ def _block(block: Block) -> str:
 
 
 def inline(text: str) -> str:
-    """A text with its code, bold words and links."""
+    """The HTML of a text: `code`, **bold** and [links](#key)."""
     text = _CODE.sub(r"<code>\1</code>", escape(text, quote=False))
     return _LINK.sub(r'<a href="\2">\1</a>', _BOLD.sub(r"<b>\1</b>", text))
 
 
 def inlined(svg: str, name: str) -> str:
-    """An SVG as part of a page: it may shrink, and its ids are its own. Two charts would share them otherwise."""
+    """An SVG to stand in a page: it may shrink, and its ids get a prefix, so that charts do not share them."""
     svg = svg[svg.index("<svg") :]
     svg = _SIZE.sub(r'<svg\g<before> style="width:\g<width>px"', svg, count=1)
     return _ID.sub(rf"\g<1>{name}-", svg)
@@ -88,8 +88,8 @@ def inlined(svg: str, name: str) -> str:
 def _table(table: DataTable) -> str:
     kind = ' class="number"' if table.are_numbers else ""
     kinds = ["", *[kind] * (len(table.headings) - 1)]
-    # On a narrow screen the cells of a row of words stand one below the other, each with its heading before it.
-    layout = "" if table.are_numbers else ' class="told"'
+    # On a narrow screen the cells of a row of texts are stacked, each after its heading.
+    layout = "" if table.are_numbers else ' class="texts"'
     top = "".join(f"<th{kind}>{inline(name)}</th>" for kind, name in zip(kinds, table.headings, strict=True))
     body = "".join(f"<tr>{''.join(map(_cell, row, kinds, table.headings))}</tr>" for row in table.rows)
     return f'<div class="wide"><table{layout}><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'

@@ -1,4 +1,4 @@
-"""The tables and figures of the five papers: 23 items, each with its claim and where its results come from."""
+"""The tables and figures of the five papers: 23 items, each with its claim and the experiments that measure it."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ class Item:
     key: str
     label: str
     claim: str
-    """What the paper says, in a sentence."""
+    """The claim of the paper, in a sentence."""
     experiments: tuple[str, ...]
-    """Those that measure it, by name. A name that is not registered is passed over."""
+    """The names of the experiments that measure it. Names that are not registered are ignored."""
     about: str = ""
-    """A pattern of claims and the papers' figures: which findings are about this item. All if empty."""
+    """A regular expression on a finding's figure and claim: it selects the findings of this item. Empty selects all."""
     plots: tuple[str | Plot, ...] = ()
-    """The plots of the experiment that show it, by name, or plots of its own."""
+    """The plots that show it: names of the experiment's plots, or further plots."""
     headline: str = ""
-    """A pattern of claims: whose figures stand for the item in a line. If empty, those of the first plot do."""
+    """A regular expression on claims: the finding that sums up the item in a line. If empty, the first plot does."""
     judge: Callable[[ExperimentResult], Finding] | None = None
-    """Judges what no finding of the experiment is about."""
+    """Makes a finding that the experiment itself does not have."""
 
     def findings(self, result: ExperimentResult) -> list[Finding]:
         """The findings of a result that are about this item."""
-        found = [each for each in result.findings if re.search(self.about, f"{each.paper_figure} | {each.claim}")]
-        return found if self.judge is None else [*found, self.judge(result)]
+        findings = [each for each in result.findings if re.search(self.about, f"{each.paper_figure} | {each.claim}")]
+        return findings if self.judge is None else [*findings, self.judge(result)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +59,12 @@ _TABLES = ("topss-dbms", "topss-tables")
 
 
 def _predicates(result: ExperimentResult) -> Finding:
-    """Table 5.3 describes the workload: whether subscriptions have as many linear paths as there."""
+    """Judge table 5.3, which describes the workload: a subscription has as many linear paths as the paper's."""
     claim = "A subscription has about 7 linear path predicates"
     paper = "table 5.3: 1 million of 0.13 million subscriptions, 20 million of 2.7 million (7.7 and 7.4 each)"
     rows = [row for row in result.rows if row.get("predicates") and row.get("workload") == "nasa"]
     if not rows:
-        return Finding(claim, paper, "not measured", None, "the NASA data set is not at hand: set HARKEN_DATA")
+        return Finding(claim, paper, "not measured", None, "there is no NASA data set: set HARKEN_DATA")
     last = max(rows, key=lambda row: int(row["subscriptions"]))
     mean = last["predicates"] / last["subscriptions"]
     ours = f"{shown(mean)} of each of {last['subscriptions']:,} subscriptions (holds within {ALIKE:g} times of 7.4)"
@@ -73,7 +73,7 @@ def _predicates(result: ExperimentResult) -> Finding:
 
 
 def _larger_lead(result: ExperimentResult) -> Finding:
-    """Figure 5 beside figure 4: what Sub-Order saves with Zipf and with uniform popularity."""
+    """Judge figure 5 beside figure 4: how much Sub-Order saves with Zipf and with uniform popularity."""
     claim = "Sub-Order is further ahead of naive with Zipf popularity than with uniform popularity"
     paper = "figure 5 beside figure 4, without numbers"
     shares = []

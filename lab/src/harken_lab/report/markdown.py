@@ -1,4 +1,4 @@
-"""A document as Markdown. Its charts are files in a folder beside it."""
+"""Writes a document as Markdown. Its charts are files in a folder beside it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from harken_lab.report.report_document import Block, Chart, Command, DataTable, 
 
 
 def markdown(blocks: Iterable[Block], folder: str) -> str:
-    """The text of the page; `folder` is where its charts are."""
+    """The text of the page. `folder` is the folder of its charts."""
     return "\n\n".join(_block(block, folder) for block in blocks) + "\n"
 
 

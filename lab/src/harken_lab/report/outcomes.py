@@ -1,4 +1,4 @@
-"""What became of the items: which findings are about each, and whether its claim holds."""
+"""The outcome of each item: its findings, and whether its claim holds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harken_lab.report.items import PAPERS, Item, Paper
 
 _MARGIN = re.compile(r" \((?:this )?holds? .*$")
 _LONGEST = 130
-"""Characters of a headline."""
+"""Most characters of a headline."""
 
 
 class Verdict(StrEnum):
@@ -31,24 +31,24 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What one experiment says about an item."""
+    """The findings and plots of one experiment about an item."""
 
     experiment: Experiment
     result: ExperimentResult
     findings: list[Finding]
     plots: list[Plot | Dots]
-    """Those that there are figures for."""
+    """The plots that the result has figures for."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemOutcome:
-    """An item with what was measured for it."""
+    """An item with the measurements for it."""
 
     paper: Paper
     item: Item
     measured: list[Measured]
     failures: Mapping[str, str]
-    """Why experiments of this item ended without a result, by name."""
+    """The errors of experiments of this item that failed, by name."""
 
     @property
     def findings(self) -> list[Finding]:
@@ -56,12 +56,12 @@ class ItemOutcome:
 
     @property
     def judged(self) -> list[Finding]:
-        """The findings that this scale can tell."""
+        """The findings that hold or do not hold; of others this scale cannot tell."""
         return [each for each in self.findings if each.holds is not None]
 
     @property
     def verdict(self) -> Verdict:
-        """What could not be told, or was not measured, does not count as holding."""
+        """Whether the claim holds. Findings that could not be judged, or measured, count as not holding."""
         holding = sum(each.holds is True for each in self.judged)
         if not self.judged:
             return Verdict.NOT_MEASURED
@@ -79,16 +79,16 @@ class ItemOutcome:
     def count(self) -> str:
         """How many of the findings hold."""
         holding = sum(each.holds is True for each in self.judged)
-        told = f"{holding} of {len(self.findings)} findings {'holds' if holding == 1 else 'hold'}"
+        text = f"{holding} of {len(self.findings)} findings {'holds' if holding == 1 else 'hold'}"
         unknown = len(self.findings) - len(self.judged)
-        told += f", {unknown} cannot be told" if unknown else ""
-        return told + "".join(f"; `{name}` is not measured" for name in self.missing)
+        text += f", {unknown} cannot be told" if unknown else ""
+        return text + "".join(f"; `{name}` is not measured" for name in self.missing)
 
     @property
     def headline(self) -> str:
-        """What was measured, in a few words; or why nothing was."""
+        """The main figures in a few words, or why there are none."""
         if self.verdict is Verdict.NOT_MEASURED:
-            return self._why_not()
+            return self._missing_reason()
         if self.item.headline:
             for finding in self.judged:
                 if re.search(self.item.headline, finding.claim):
@@ -99,7 +99,7 @@ class ItemOutcome:
                     return brief(_at_the_largest(plot, each.result))
         return brief(self.judged[0].ours)
 
-    def _why_not(self) -> str:
+    def _missing_reason(self) -> str:
         reasons = [*self.failures.values(), *(each.why for each in self.findings)]
         names = ", ".join(f"`{name}`" for name in self.item.experiments)
         return reasons[0] if reasons else f"there is no result of {names}"
@@ -108,7 +108,7 @@ class ItemOutcome:
 def outcomes(
     results: Mapping[str, ExperimentResult], failures: Mapping[str, str], papers: Sequence[Paper] = PAPERS
 ) -> list[ItemOutcome]:
-    """All items, in order, with what results say of them."""
+    """The outcomes of all items, in order."""
     return [
         ItemOutcome(
             paper,
@@ -121,17 +121,17 @@ def outcomes(
     ]
 
 
-def others(results: Mapping[str, ExperimentResult], found: Sequence[ItemOutcome]) -> dict[str, list[Measured]]:
-    """What experiments measured besides the items: by the key of their paper, or by "" without one."""
-    told: dict[str, list[Finding]] = {}
+def others(results: Mapping[str, ExperimentResult], items: Sequence[ItemOutcome]) -> dict[str, list[Measured]]:
+    """Findings and plots of experiments that belong to no item: by the key of their paper, or by "" without one."""
+    used: dict[str, list[Finding]] = {}
     drawn: dict[str, set[str]] = {}
-    for each in chain.from_iterable(outcome.measured for outcome in found):
-        told.setdefault(each.result.experiment, []).extend(each.findings)
+    for each in chain.from_iterable(outcome.measured for outcome in items):
+        used.setdefault(each.result.experiment, []).extend(each.findings)
         drawn.setdefault(each.result.experiment, set()).update(plot.name for plot in each.plots)
     left: dict[str, list[Measured]] = {}
     for name, result in results.items():
         experiment = find_experiment(name)
-        findings = [each for each in result.findings if each not in told.get(name, [])]
+        findings = [each for each in result.findings if each not in used.get(name, [])]
         plots = _drawable([plot for plot in experiment.plots if plot.name not in drawn.get(name, set())], result)
         if findings or plots:
             left.setdefault(_paper_of(experiment), []).append(Measured(experiment, result, findings, plots))
@@ -139,7 +139,7 @@ def others(results: Mapping[str, ExperimentResult], found: Sequence[ItemOutcome]
 
 
 def brief(text: str) -> str:
-    """A figure without its margin, cut where it is long."""
+    """The text of a figure without its margin, cut if it is long."""
     text = _MARGIN.sub("", text)
     if len(text) <= _LONGEST:
         return text
@@ -150,8 +150,8 @@ def brief(text: str) -> str:
 def _measured(item: Item, result: ExperimentResult) -> Measured:
     experiment = find_experiment(result.experiment)
     named = {plot.name: plot for plot in experiment.plots}
-    wanted = [named.get(plot) if isinstance(plot, str) else plot for plot in item.plots]
-    plots = _drawable([plot for plot in wanted if plot is not None], result)
+    chosen = [named.get(plot) if isinstance(plot, str) else plot for plot in item.plots]
+    plots = _drawable([plot for plot in chosen if plot is not None], result)
     return Measured(experiment, result, item.findings(result), plots)
 
 
@@ -164,7 +164,7 @@ def _paper_of(experiment: Experiment) -> str:
 
 
 def _at_the_largest(plot: Plot, result: ExperimentResult) -> str:
-    """The figures of a plot at the place that most contestants have, the largest of these."""
+    """The figures of a plot at the largest x for which most contestants have a value."""
     points = [each for each in points_of(plot, result.rows) if not each["name"].endswith(FROM_THE_PAPER)]
     facet = points[0]["title"]
     at: dict[float, dict[str, float]] = {}

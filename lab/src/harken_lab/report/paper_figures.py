@@ -1,6 +1,6 @@
-"""The numbers that the papers state, by the table or figure that they stand in, each with its source.
+"""The numbers that the papers state, by table or figure, each with its source.
 
-Most of the papers' figures are drawings without numbers in the text: they are not here, and the report says so.
+Most of the papers' figures are drawings without numbers in the text. They are left out here, and the report says so.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from dataclasses import dataclass
 
 KDB, BITS, LISTS = "Kdb", "bit-wise", "list-based"
 THE_PAPERS = "paper"
-"""The series of a table that has one."""
+"""The name of the series in a table that has only one."""
 _MS = 1_000
-"""Microseconds: what the papers state in milliseconds, Harken measures in µs."""
+"""Factor from milliseconds, which the papers state, to microseconds, which Harken measures."""
 
 
 @dataclass(frozen=True, slots=True)
 class PaperFigure:
-    """Numbers of a paper, in the unit of the plot beside which they stand."""
+    """Numbers of a paper, in the unit of our plot."""
 
     source: str
     plot: str
     """The name of the experiment's plot with the same axes."""
     series: Mapping[str, Mapping[int, float]]
-    """By name, as the experiment names its contestants: from the horizontal axis to the vertical one."""
+    """Values by x, for each series. Series are named as the experiment names its contestants."""
 
     def __post_init__(self) -> None:
         if not self.series or not all(self.series.values()):
@@ -33,7 +33,7 @@ class PaperFigure:
 def _columns(
     names: tuple[str, ...], rows: Mapping[int, tuple[float, ...]], factor: float
 ) -> dict[str, dict[int, float]]:
-    """A table with a column for each name, as series. Numbers are rounded to undo binary fractions."""
+    """The columns of a table as series. Products are rounded to six decimals to remove floating-point noise."""
     return {
         name: {place: round(cells[number] * factor, 6) for place, cells in rows.items()}
         for number, name in enumerate(names)
@@ -138,10 +138,10 @@ PAPER_FIGURES: dict[str, tuple[PaperFigure, ...]] = {
         PaperFigure("table 5.4: seconds to compute PathMatch", "path_seconds", {THE_PAPERS: _TABLE_54_SECONDS}),
     ),
 }
-"""By the key of the item."""
+"""The numbers of the papers, by the key of the item."""
 
-_A_DRAWING = "The paper's figure is a drawing, and its text has no numbers that could stand beside ours."
-_LOST = "The text of the paper that we have has lost its numbers: only ours are shown."
+_A_DRAWING = "The paper's figure is a drawing, and its text has no numbers to compare with ours."
+_LOST = "Our copy of the paper has lost its numbers: only ours are shown."
 WITHOUT_NUMBERS: dict[str, str] = {
     "topss-figure-2": _A_DRAWING,
     "topss-figure-3": _A_DRAWING,
@@ -156,4 +156,4 @@ WITHOUT_NUMBERS: dict[str, str] = {
     "overlap-figure-8": _A_DRAWING,
     "xml-figure-5.2": _A_DRAWING,
 }
-"""By the key of the item: why there are no numbers of the paper's."""
+"""Why the paper has no numbers, by the key of the item."""

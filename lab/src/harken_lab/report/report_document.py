@@ -1,4 +1,4 @@
-"""A document: what the report says, before it is written as HTML or as Markdown.
+"""The parts of a document, which is written as HTML or as Markdown.
 
 Texts may have `code`, **bold** and [links](#key) in them.
 """
@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading of level 1 to 4, which links lead to by its key."""
+    """A heading of level 1 to 4. Links refer to it by its key."""
 
     level: int
     text: str
@@ -21,16 +21,16 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A paragraph."""
+    """A paragraph of text."""
 
     text: str
     is_aside: bool = False
-    """Less important: where it was measured, how to run it again."""
+    """Whether it is of less importance, such as the machine or the command."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataTable:
-    """A table."""
+    """A table with headings."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -44,24 +44,24 @@ class DataTable:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What is typed into a shell."""
+    """A command for a shell."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A picture, drawn when it is asked for."""
+    """A chart, drawn when its `svg` is called."""
 
     name: str
-    """Of its file, without the ending."""
+    """The name of its file, without the ending."""
     title: str
     svg: Callable[[], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """Blocks below a line that opens them."""
+    """Blocks that are hidden below a title until it is clicked."""
 
     title: str
     blocks: tuple[Block, ...]

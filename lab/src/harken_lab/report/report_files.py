@@ -14,13 +14,13 @@ from harken_lab.report.report_document import Block, Chart, Folded
 from harken_lab.report.sections import TITLE
 
 NAME = "report"
-"""Of the pages, and of the folder of charts."""
+"""The name of the pages, without the ending, and of the folder of charts."""
 
 
 def write(blocks: Sequence[Block], folder: str | Path) -> list[Path]:
-    """Write report.html, report.md and the charts of the latter. Returns the paths of the pages. Raises SourceError.
+    """Write report.html, and report.md with its charts. Returns the paths of the pages. Raises SourceError.
 
-    Charts of an earlier report that this one does not have are removed.
+    Charts of an earlier report that this report does not have are removed.
     """
     place, pictures = Path(folder), Path(folder, NAME)
     try:
@@ -48,7 +48,7 @@ def _charts(blocks: Sequence[Block]) -> Iterator[Chart]:
 
 
 def _redrawn(blocks: Sequence[Block], drawn: dict[str, str]) -> list[Block]:
-    """The same blocks with charts that are drawn already: drawing takes most of the time."""
+    """The blocks with the drawn charts, so that each is drawn once: drawing takes most of the time."""
     return [
         replace(block, svg=lambda text=drawn[block.name]: text) if isinstance(block, Chart) else block  # type: ignore[misc]
         for block in blocks

@@ -1,4 +1,4 @@
-"""What the report says: the table of all items, a section for each, what was measured besides, and the benchmarks."""
+"""The content of the report: a table of all items, a section for each, further measurements, and the benchmarks."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from harken_lab.report.report_document import Block, Chart, Command, DataTable, 
 
 TITLE = "Five papers, measured again"
 _SMOKE = (
-    "**These results are of the scale `smoke`**, which shows that everything runs. Its sizes are so small that times "
-    "and verdicts tell nothing."
+    "**These results are of the scale `smoke`**, which shows that everything runs. Its sizes are too small: times and "
+    "verdicts tell nothing."
 )
 
 
-def report(found: Measurements, benchmarks: Sequence[BenchmarkResult], command: str) -> list[Block]:
-    """The whole document. `command` is what makes it again."""
-    items = outcomes(found.results, found.failures)
-    besides = others(found.results, items)
-    blocks = [*_head(found, items, command), *_overview(items)]
+def report(measured: Measurements, benchmarks: Sequence[BenchmarkResult], command: str) -> list[Block]:
+    """The whole document. `command` is the command that makes it."""
+    items = outcomes(measured.results, measured.failures)
+    besides = others(measured.results, items)
+    blocks = [*_head(measured, items, command), *_overview(items)]
     for paper in PAPERS:
         blocks.append(Heading(2, paper.short, paper.key))
         blocks.append(Paragraph(f"{paper.title}."))
@@ -46,7 +46,7 @@ def report(found: Measurements, benchmarks: Sequence[BenchmarkResult], command: 
     return [*blocks, *benchmark_blocks(benchmarks)]
 
 
-def _head(found: Measurements, items: Sequence[ItemOutcome], command: str) -> Iterator[Block]:
+def _head(measured: Measurements, items: Sequence[ItemOutcome], command: str) -> Iterator[Block]:
     counts = {verdict: sum(each.verdict is verdict for each in items) for verdict in Verdict}
     yield Heading(1, TITLE)
     yield Paragraph(
@@ -57,12 +57,12 @@ def _head(found: Measurements, items: Sequence[ItemOutcome], command: str) -> It
         "holds in part if some findings about it hold, and others do not, cannot be told or are not measured. "
         "docs/experiments.md and docs/benchmarks.md say how everything is measured."
     )
-    if any(result.scale == "smoke" for result in found.results.values()):
+    if any(result.scale == "smoke" for result in measured.results.values()):
         yield Paragraph(_SMOKE)
-    for machine, names in _machines(found.results.values()).items():
-        who = "All experiments" if len(names) == len(found.results) else ", ".join(f"`{name}`" for name in names)
-        yield Paragraph(f"{who}: {machine}.", is_aside=True)
-    for name, reason in found.failures.items():
+    for machine, names in _machines(measured.results.values()).items():
+        which = "All experiments" if len(names) == len(measured.results) else ", ".join(f"`{name}`" for name in names)
+        yield Paragraph(f"{which}: {machine}.", is_aside=True)
+    for name, reason in measured.failures.items():
         yield Paragraph(f"`{name}` ended without a result: {reason}")
     yield Paragraph("This page is made by:", is_aside=True)
     yield Command(command)
@@ -70,15 +70,15 @@ def _head(found: Measurements, items: Sequence[ItemOutcome], command: str) -> It
 
 def _machines(results: Iterable[ExperimentResult]) -> dict[str, list[str]]:
     """The names of the experiments by scale, seed and machine."""
-    found: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for result in results:
-        told = f"scale `{result.scale}`, seed {result.seed}, {environment_text(result.environment)}"
-        found.setdefault(told, []).append(result.experiment)
-    return found
+        machine = f"scale `{result.scale}`, seed {result.seed}, {environment_text(result.environment)}"
+        names.setdefault(machine, []).append(result.experiment)
+    return names
 
 
 def environment_text(environment: Mapping[str, Any]) -> str:
-    """The machine and the versions, in a line."""
+    """The machine and the versions of packages, in a line."""
     packages = ", ".join(f"{name} {version}" for name, version in environment.get("packages", {}).items() if version)
     return (
         f"on {environment['processor']} ({environment['cores']} cores, {environment['memory_gib']:g} GiB, "
@@ -140,7 +140,7 @@ def _plot(each: Measured, plot: Plot | Dots, figure: PaperFigure | None) -> Iter
 
 
 def _series(figure: PaperFigure, plot: Plot | Dots | None) -> DataTable:
-    """The paper's numbers as a table, with the axes of the plot if it is known."""
+    """The paper's numbers as a table, headed by the axes of the plot if there is one."""
     axes = f"{plot.y_title}, by {plot.x_title}" if isinstance(plot, Plot) else figure.plot.replace("_", " ")
     places = sorted({place for values in figure.series.values() for place in values})
     rows = (
@@ -152,7 +152,7 @@ def _series(figure: PaperFigure, plot: Plot | Dots | None) -> DataTable:
 
 
 def _papers_numbers(item: Item) -> Iterator[Block]:
-    """Where nothing was measured, the paper's numbers alone."""
+    """The paper's numbers alone, for an item that was not measured."""
     named = {
         plot.name: plot for name in item.experiments if name in EXPERIMENTS for plot in find_experiment(name).plots
     }
@@ -178,8 +178,10 @@ def _numbers(each: Measured) -> Iterator[Block]:
 
 
 def _again(result: ExperimentResult) -> Iterator[Block]:
-    told = "; ".join(f"{name.replace('_', ' ')} {_parameter(value)}" for name, value in result.parameters.items())
-    what = f"Experiment `{result.experiment}`, with {told}." if told else f"Experiment `{result.experiment}`."
+    parameters = "; ".join(f"{name.replace('_', ' ')} {_parameter(value)}" for name, value in result.parameters.items())
+    what = (
+        f"Experiment `{result.experiment}`, with {parameters}." if parameters else f"Experiment `{result.experiment}`."
+    )
     yield Paragraph(f"{what} {origin(result)} To run it again:", is_aside=True)
     yield Command(f"harken experiment {result.experiment} --scale {result.scale} --seed {result.seed}")
 
@@ -191,7 +193,7 @@ def _parameter(value: Any) -> str:
 
 
 def _besides(measured: Sequence[Measured], key: str) -> Iterator[Block]:
-    """What experiments found that no item asks for."""
+    """Findings and plots of experiments that belong to no item."""
     for number, each in enumerate(measured):
         yield Heading(3, f"Also measured: {each.result.title}", f"{key}-{number}")
         for plot in each.plots:

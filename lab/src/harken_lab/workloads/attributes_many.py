@@ -13,20 +13,20 @@ from harken_lab.workloads.drawing import rows_where, subsets
 from harken_lab.workloads.workload import PlainModel
 
 _STRINGS = 5
-"""One attribute in so many is a string."""
+"""Every fifth attribute is a string."""
 
 
 @dataclass(frozen=True)
 class AttributesMany(PlainModel):
-    """Attributes `a1`, `a2`, … in as many a kind; an event has those of its kind, and some of the next kind."""
+    """Attributes `a1`, `a2`, …, as many for each kind. An event has those of its kind, and some of the next kind."""
 
     kinds: int = 200
     attributes: int = 25
-    """How many a kind has."""
+    """Of each kind."""
     more: int = 5
-    """How many an event has of the next kind."""
+    """Attributes of the next kind that an event has."""
     predicates: tuple[int, int] = (3, 8)
-    """The least and the most that a subscription has, all on attributes of one kind."""
+    """The least and the most predicates of a subscription, all on attributes of one kind."""
     values: int = 100
 
     def __post_init__(self) -> None:

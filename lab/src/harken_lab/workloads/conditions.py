@@ -23,10 +23,10 @@ _HIGH_SIDE = np.array([1, 0, 0, 1, 0, 0], np.uint8)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Conditions:
-    """What the subscriptions ask of one attribute: an operator and a constant in some of the rows."""
+    """Predicates on one attribute: an operator and a constant for each of some subscriptions."""
 
     attribute: str
-    """As it is written in a subscription: `items.sku` is a path."""
+    """As subscriptions write it: `items.sku` is a path."""
     constants: NDArray[np.int64] | list[str]
     """Different constants, each of them used."""
     rows: NDArray[np.int32]
@@ -41,7 +41,7 @@ class Conditions:
         return Kind.STRING if isinstance(self.constants, list) else Kind.NUMBER
 
     def as_predicates(self) -> ColumnPredicates:
-        """The conditions as an index takes them in."""
+        """The conditions in the form that an index takes."""
         operators, operands = self.operators, self.operands
         none = np.int32(-1)
         return ColumnPredicates(
@@ -64,7 +64,7 @@ class Conditions:
 
 
 def as_predicates(conditions: Sequence[Conditions]) -> list[ColumnPredicates]:
-    """The conditions as an index takes them in: an attribute with both a lower and an upper bound has one predicate."""
+    """Conditions in the form that an index takes: an attribute with a lower and an upper bound has one predicate."""
     by_attribute: dict[str, list[Conditions]] = {}
     for each in conditions:
         by_attribute.setdefault(each.attribute, []).append(each)
@@ -72,7 +72,7 @@ def as_predicates(conditions: Sequence[Conditions]) -> list[ColumnPredicates]:
 
 
 def _between(lower: Conditions, upper: Conditions) -> ColumnPredicates:
-    """What lies between two bounds, which the same subscriptions have."""
+    """One predicate for a lower and an upper bound, which the same subscriptions have."""
     assert np.array_equal(lower.rows, upper.rows)
     low, high = lower.as_predicates(), upper.as_predicates()
     constants, places = np.unique(np.concatenate([lower.constants, upper.constants]), return_inverse=True)
@@ -83,7 +83,7 @@ def _between(lower: Conditions, upper: Conditions) -> ColumnPredicates:
 def on_integers(
     attribute: str, rows: NDArray[np.int32], operators: NDArray[np.uint8], values: NDArray[np.integer], least: int
 ) -> Conditions:
-    """Conditions on integers, which are `least + values`."""
+    """Conditions on integers. The constants are `least + values`."""
     used, operands = _used(values)
     return Conditions(attribute, used.astype(np.int64) + least, rows, operators, operands)
 
@@ -91,7 +91,7 @@ def on_integers(
 def on_strings(
     attribute: str, rows: NDArray[np.int32], values: NDArray[np.integer], names: Sequence[str]
 ) -> Conditions:
-    """Equalities with strings, which the values number."""
+    """Equalities with strings. A value is the place of its string in `names`."""
     used, operands = _used(values)
     return Conditions(attribute, [names[each] for each in used], rows, np.zeros(len(rows), np.uint8), operands)
 

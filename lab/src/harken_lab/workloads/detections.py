@@ -1,7 +1,7 @@
-"""Rules that look for attacks in the logs of many machines: lists of patterns, most of which no event has.
+"""Rules that look for attacks in the logs of many machines: lists of patterns, most of which occur in no event.
 
-It is no paper's workload: shares and lengths are those of a public set of such rules. Some patterns are those that the
-texts of events are made of, and so rules match; as there are more rules, fewer of their patterns are such.
+No paper has this workload: its shares and lengths are those of a public set of such rules. Rules match because the
+texts of events are made of the same pieces as some patterns. The more rules, the smaller is the share of such patterns.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from harken_lab.workloads.workload import WrittenModel
 
 COMMAND, PATH, HASHES = "command", "path", "hashes"
 MOST_USED = {"CommandLine": COMMAND, "Image": PATH, "ParentImage": PATH, "TargetFilename": PATH, "Hashes": HASHES}
-"""The text attributes that three quarters of the patterns are about, and what they look like."""
+"""The text attributes on which three quarters of the patterns are, with the style of their texts."""
 LESS_USED = {
     **dict.fromkeys(("ParentCommandLine", "ScriptBlockText", "Description", "QueryName", "ServiceName"), COMMAND),
     **dict.fromkeys(("OriginalFileName", "CurrentDirectory", "TargetObject", "Details", "PipeName"), PATH),
@@ -30,24 +30,24 @@ _NUMBERS = ("ProcessId", "ParentProcessId", "DestinationPort", "SourcePort", "Lo
 CONTAINS, ENDS, STARTS = "contains", "ends", "starts"
 _KINDS = ((CONTAINS, 0.69), (ENDS, 0.23), (STARTS, 0.08))
 _POOLS = {CONTAINS: 400, ENDS: 100, STARTS: 30}
-"""How many pieces of each kind the texts of an attribute are made of."""
+"""Pieces of each kind that the texts of an attribute are made of."""
 
 _COUNTS = ((0.1, 1.0), (0.5, 4.4), (0.9, 18.0), (0.99, 80.0), (1.0, 300.0))
-"""By share of the rules: patterns that a rule has, at most. A tenth has none, the median 4."""
+"""Share of the rules, and the most patterns that this share has. A tenth of the rules has none, the median is 4."""
 _FRESH = 0.49
-"""Patterns that only one rule has. With what the others have in common, two thirds of all are different."""
+"""Share of the patterns that only one rule has. As the others recur, two thirds of all patterns are distinct."""
 _COMMON = 0.072
-"""Of the patterns that several rules have, those that occur in events, with RULES rules or fewer."""
+"""Of the patterns that several rules have, the share that occurs in events, with _RULES rules or fewer."""
 _RULES = 3_500
 _LESS = 0.23
-"""Lists that are on attributes that are less used."""
+"""Share of the lists that are on the less used attributes."""
 _PLAIN = 0.19
-"""Rules of two to four patterns that have no OR."""
+"""Share of the rules of two to four patterns that have no OR."""
 _NEGATED = 0.34
-"""Rules of three and more patterns with NOT of a list."""
+"""Share of the rules of three and more patterns that have NOT of a list."""
 _REGULAR = 1 / 30
 _MAIN = 0.6
-"""Events that have the first pair of channel and number."""
+"""Share of the events that have the first pair of channel and number."""
 _PAIRS = 40
 _LENGTHS = (20, 400)
 _MEDIAN_PIECE = 15.0
@@ -84,7 +84,7 @@ class _Rule:
         self.common = common
 
     def text(self, count: int) -> str:
-        """A rule with so many patterns."""
+        """A rule with this number of patterns."""
         channel, number = _pair(self.drawn)
         parts = [f"Channel = '{channel}'", f"EventID = {number}"]
         if count == 0:
@@ -100,7 +100,7 @@ class _Rule:
         return " AND ".join(parts)
 
     def _lists(self, count: int) -> Iterator[tuple[int, bool]]:
-        """How many patterns each list has, and whether it is negated."""
+        """The number of patterns of each list, and whether the list is negated."""
         drawn = self.drawn
         if count <= 1 or (count <= 4 and drawn.random() < _PLAIN):
             yield from [(1, False)] * count
@@ -117,7 +117,7 @@ class _Rule:
             yield negated, True
 
     def _attributes(self) -> Iterator[str]:
-        """Attributes, each list on another; three quarters of the lists are on those that are most used."""
+        """An attribute for each list, without repetition; three quarters of the lists get a most used one."""
         groups = [
             random.Random(self.drawn.random()).sample(list(group), len(group)) for group in (MOST_USED, LESS_USED)
         ]
@@ -136,11 +136,11 @@ class _Rule:
         drawn = self.drawn
         kind = drawn.choices([each for each, _ in _KINDS], [share for _, share in _KINDS])[0]
         if drawn.random() < _FRESH:
-            found = _made(_STYLES[name], kind, drawn)
+            piece = _made(_STYLES[name], kind, drawn)
         else:
             number = drawn.randrange(_POOLS[kind])
-            found = _piece(name, kind, number if drawn.random() < self.common else number + _POOLS[kind])
-        escaped = found.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_").replace("'", "''")
+            piece = _piece(name, kind, number if drawn.random() < self.common else number + _POOLS[kind])
+        escaped = piece.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_").replace("'", "''")
         return {CONTAINS: f"'%{escaped}%'", ENDS: f"'%{escaped}'", STARTS: f"'{escaped}%'"}[kind]
 
 
@@ -156,7 +156,7 @@ def _event(drawn: random.Random) -> dict[str, str | int]:
 
 
 def _value(name: str, style: str, drawn: random.Random) -> str:
-    """A text that is made of the pieces of its attribute, some more often than others."""
+    """A text made of the pieces of its attribute, some of which occur more often than others."""
 
     def piece(kind: str) -> str:
         return _piece(name, kind, int(_POOLS[kind] * drawn.random() ** 2))
@@ -174,7 +174,7 @@ def _value(name: str, style: str, drawn: random.Random) -> str:
 
 @cache
 def _piece(name: str, kind: str, number: int) -> str:
-    """A piece by its number: those beyond the pool are in rules only."""
+    """A piece by its number. Numbers beyond the pool are used by rules only."""
     return _made(_STYLES[name], kind, random.Random(f"{name} {kind} {number}"))
 
 

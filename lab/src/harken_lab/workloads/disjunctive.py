@@ -20,7 +20,7 @@ class Disjunctive(WrittenModel):
     numbers: int = 8
     number_values: int = 10_000
     conjunctions: tuple[int, int] = (2, 8)
-    """The least and the most that a subscription has."""
+    """The least and the most conjunctions of a subscription."""
     in_event: float = 0.8
     """The probability that an event has an attribute."""
 

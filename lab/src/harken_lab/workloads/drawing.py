@@ -11,14 +11,14 @@ Mask = NDArray[np.bool_]
 
 
 def rows_where(mask: Mask) -> NDArray[np.int32]:
-    """The rows that the mask holds, ascending."""
+    """The rows at which the mask is true, ascending."""
     return np.flatnonzero(mask).astype(np.int32)
 
 
 def subsets(wanted: NDArray[np.int64], attributes: int, rng: np.random.Generator) -> Iterator[Mask]:
-    """For every attribute the rows that have it, so that row i has `wanted[i]` of them and all subsets are as likely.
+    """For every attribute the rows that have it. Row i has `wanted[i]` attributes; all subsets are equally likely.
 
-    Selection sampling (Knuth, The Art of Computer Programming, 3.4.2, algorithm S) in all rows in step.
+    Selection sampling (Knuth, The Art of Computer Programming, 3.4.2, algorithm S), in all rows at once.
     """
     lacking = wanted.astype(np.uint16)
     for left in range(attributes, 0, -1):
@@ -34,9 +34,9 @@ def independent(probabilities: Sequence[float], rows: int, rng: np.random.Genera
 
 
 def independent_not_none(probabilities: Sequence[float], rows: int, rng: np.random.Generator) -> Iterator[Mask]:
-    """As `independent`, given that a row has at least one: as if rows without any had been drawn again.
+    """As `independent`, but every row has at least one attribute, as if rows without any had been drawn again.
 
-    What comes first in a row is drawn from its own distribution; all that come later are independent again.
+    The first attribute of a row is drawn from the distribution of first attributes. The later ones are independent.
     """
     chances = np.asarray(probabilities, np.float64)
     is_first = chances * np.cumprod(np.append(1.0, 1.0 - chances[:-1]))

@@ -1,6 +1,6 @@
 """The workload of Gryphon's matching tree (Aguilera et al., PODC 1999): equality tests, popular ones and rare ones.
 
-The paper's text has lost its numbers; the defaults are sensible ones.
+The text of the paper that survives lacks its numbers; the defaults are chosen here.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Gryphon(PlainModel):
     popularity: float = 0.98
     """The probability that a subscription tests the first attribute. One without any test is drawn again."""
     decline: float = 0.78
-    """Every attribute is tested so many times as often as the one before."""
+    """The factor from the probability of an attribute to that of the next."""
     exponent: float = 1.0
-    """Tests ask for value k in proportion to k^-exponent (Zipf)."""
+    """Value k is tested in proportion to k^-exponent (Zipf)."""
 
     def __post_init__(self) -> None:
         if self.attributes < 1 or not 1 <= self.values < 2**31:

@@ -1,4 +1,4 @@
-"""The conditions in the order of subscriptions: what each of them asks, as text or as a list of structs."""
+"""The conditions in the order of subscriptions, each subscription as a text or as a list of structs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ PREDICATE = pa.struct(
 
 
 class Listing:
-    """All conditions, sorted by subscription. A block of subscriptions is written out at a time."""
+    """All conditions, sorted by subscription, to be written out a block of subscriptions at a time."""
 
     def __init__(self, conditions: Sequence[Conditions], subscriptions: int) -> None:
         counts = np.zeros(subscriptions, np.int64)
         for each in conditions:
-            counts[each.rows] += 1  # a row is there at most once
+            counts[each.rows] += 1  # each row occurs at most once
         self._offsets = np.append(0, np.cumsum(counts))
         self._heads = np.empty(self._offsets[-1], np.int32)
         self._operands = np.empty(self._offsets[-1], np.int32)
@@ -37,7 +37,7 @@ class Listing:
         self._operand_texts = _joined([_texts(each) for each in conditions], pa.string())
 
     def _fill(self, conditions: Sequence[Conditions]) -> None:
-        """Put every condition where its subscription has the next free place."""
+        """Put every condition into the next free place of its subscription."""
         free = self._offsets[:-1].copy()
         constants = 0
         for number, each in enumerate(conditions):
@@ -90,7 +90,7 @@ def _strings(conditions: Conditions) -> pa.Array:
 
 
 def _texts(conditions: Conditions) -> pa.Array:
-    """The constants as the language writes them."""
+    """The constants as literals of the language."""
     if conditions.kind is Kind.STRING:
         doubled = pc.replace_substring(_strings(conditions), "'", "''")
         return pc.binary_join_element_wise("'", doubled, "'", "")

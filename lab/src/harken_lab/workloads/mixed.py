@@ -14,14 +14,14 @@ from harken_lab.workloads.workload import Drawn, Model, Workload
 
 @dataclass(frozen=True)
 class Mixed(Model):
-    """As much of every kind. The attributes of, say, le-subscribe are called `le_subscribe_s1` and so on."""
+    """Equal parts of several workloads. An attribute `s1` of `le-subscribe` becomes `le_subscribe_s1`."""
 
     kinds: tuple[str, ...] = ("w4", "le-subscribe", "stock", "gryphon")
 
     def __post_init__(self) -> None:
-        known = [name for name, recipe in WORKLOADS.items() if name != "mixed" and recipe.has_table]
-        if len(set(self.kinds)) < len(self.kinds) or not set(self.kinds) <= set(known):
-            raise ValueError(f"`kinds` are different ones of: {', '.join(known)}")
+        names = [name for name, recipe in WORKLOADS.items() if name != "mixed" and recipe.has_table]
+        if len(set(self.kinds)) < len(self.kinds) or not set(self.kinds) <= set(names):
+            raise ValueError(f"`kinds` are different ones of: {', '.join(names)}")
 
     def draw(self, subscriptions: int, events: int, seeds: np.random.SeedSequence) -> Drawn:
         for_order, *for_kinds = seeds.spawn(1 + len(self.kinds))
@@ -37,7 +37,7 @@ class Mixed(Model):
 
 
 def _part(kind: str, subscriptions: int, events: int, seeds: np.random.SeedSequence) -> Workload:
-    """A workload whose attributes carry its name. Its seed is that of the mixture, and draws it only there."""
+    """A workload whose attributes have its name as prefix. Its seed is the mixture's: alone it draws another one."""
     recipe = WORKLOADS[kind]
     model = recipe.model_with({})
     drawn = model.draw(subscriptions, events, seeds)
@@ -50,12 +50,12 @@ def _part(kind: str, subscriptions: int, events: int, seeds: np.random.SeedSeque
 
 
 def _shares(count: int, kinds: int) -> list[int]:
-    """The count in parts that differ by one at most."""
+    """Divide a count into parts that differ by at most one."""
     return [(count + kinds - 1 - kind) // kinds for kind in range(kinds)]
 
 
 def _in_turn(tables: list[pa.Table], events: int) -> pa.Table:
-    """One event of each table after the other, with nulls for the attributes of the others."""
+    """Events of the tables in turn, with nulls for the attributes of the other tables."""
     numbers = np.arange(events)
     columns = {}
     for kind, table in enumerate(tables):

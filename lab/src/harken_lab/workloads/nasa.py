@@ -24,7 +24,7 @@ class Nasa(XPathShape, WrittenModel):
     language: ClassVar[str] = "xpath"
 
     documents: str = AT_HAND
-    """`nasa`, or `records`, which are made up; at first, `nasa` if it is at hand."""
+    """`nasa`, or `records`, which are made up. The default is `nasa` if that data set is at hand, else `records`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -40,14 +40,14 @@ class Nasa(XPathShape, WrittenModel):
         return COLLECTIONS[self.documents]()
 
     def xpaths(self) -> XPaths:
-        """What draws the subscriptions."""
+        """The generator of subscriptions."""
         return XPaths(_tags(self.documents, self.longest), self)
 
     def texts(self, rows: int, rng: np.random.Generator) -> Iterator[str]:
         return self.xpaths().texts(rows, rng)
 
     def events(self, rows: int, rng: np.random.Generator) -> pa.Table:
-        """Each document once, in any order, before one comes again."""
+        """Documents in random order. Each occurs once before any occurs again."""
         collection = self.collection()
         turns = [rng.permutation(len(collection)) for _ in range(-(-rows // len(collection)))]
         chosen = np.concatenate([np.empty(0, np.int64), *turns])[:rows]

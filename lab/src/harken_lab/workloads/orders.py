@@ -1,6 +1,6 @@
 """Orders of a shop: nested events, with a customer and a list of items, and subscriptions that look into both.
 
-It is no paper's workload. It shows what nested attributes cost, and arrays, whose elements are tested one by one.
+No paper has this workload. It shows the cost of nested attributes, and of arrays, whose elements are tested one by one.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _SEGMENTS = ("new", "regular", "business", "vip")
 _AGES = (18, 90)
 _MOST_PIECES = 5
 _WATCHED = {"customer.country": 0.4, "items.sku": 0.7}
-"""How often a subscription tests these. One that tests neither is drawn again."""
+"""The probability that a subscription tests each. A subscription that tests neither is drawn again."""
 _OTHERS = {"customer.segment": 0.3, "customer.age": 0.2, "items.price": 0.5, "items.qty": 0.3, "total": 0.4}
-"""How often it tests these too."""
+"""The probability that a subscription also tests each of these."""
 _FIRST_SECOND, _SECONDS = 1_767_225_600, 86_400 * 365  # the year 2026
 
 
@@ -35,11 +35,11 @@ class Orders(PlainModel):
     countries: int = 200
     skus: int = 2_000
     prices: int = 500
-    """An item costs from 1 to so much."""
+    """The highest price of an item; the lowest is 1."""
     items: tuple[int, ...] = (1, 4)
     """The least and the most items of an order."""
     unknown: float = 0.1
-    """The probability that an order does not tell the customer's age, and the same for the segment."""
+    """The probability that an order lacks the customer's age, and that it lacks the segment."""
 
     def __post_init__(self) -> None:
         if not all(1 <= each < 2**31 for each in (self.countries, self.skus, self.prices)):

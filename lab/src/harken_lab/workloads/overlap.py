@@ -1,8 +1,8 @@
 """The workload of overlapping subscriptions with expensive predicates (Liu et al., DEBS 2007, table 1).
 
-It is drawn as arrays: what a predicate asks is of no account, only who shares it and how often it holds. The paper does
-not say how selectivities were drawn. Here a predicate holds with chance u^k, u uniform in [0, 1], and k is such that
-the wanted share of subscriptions matches.
+It is drawn as arrays: a predicate has no content, only the subscriptions that share it and the chance that it holds.
+The paper does not say how selectivities were drawn. Here a predicate holds with chance u^k, u uniform in [0, 1], and k
+is such that the wanted share of subscriptions matches.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _ACTIVE = 0.2
-"""The chance of a topic to be what an event is about."""
+"""The chance that an event is about a topic."""
 _LIFT = 0.25
 """A predicate of chance p holds with chance p^0.25 in an event about its topic."""
 _LARGEST_POWER = 4_096.0
@@ -23,14 +23,14 @@ _STEPS = 60
 
 @dataclass(frozen=True, slots=True)
 class Overlapping:
-    """Subscriptions as rows of predicates, and how likely and how dear each predicate is."""
+    """Subscriptions as rows of predicates, with the chance and the cost of each predicate."""
 
     starts: NDArray[np.int64]
     """Where the predicates of each subscription begin; one more at the end."""
     slots: NDArray[np.int32]
     """The predicates of all subscriptions."""
     weights: NDArray[np.float64]
-    """How popular each predicate is meant to be."""
+    """The popularity by which predicates were drawn."""
     holding: NDArray[np.float64]
     """The chance that each predicate holds, over all events."""
     costs: NDArray[np.float64]
@@ -68,14 +68,14 @@ class Overlap:
     popularity: Literal["uniform", "zipf"] = "uniform"
     """Weights are uniform in [0, 1], or those of Zipf's law."""
     exponent: float = 1.0
-    """Of Zipf's law."""
+    """The exponent of Zipf's law."""
     shortest: int = 3
     longest: int = 5
     match_ratio: float = 0.002
     """The share of subscriptions that an event matches on average."""
     topics: int = 0
-    """Predicates are of so many topics, a subscription is about one of them, and events are about a few: outcomes are
-    correlated. 0: outcomes are independent."""
+    """The number of topics, or 0 for independent outcomes. Each predicate belongs to a topic, a subscription is about
+    one topic, and an event about a few, so that outcomes are correlated."""
     dearest: float = 1.0
     """Costs are log-uniform from 1 to this."""
 
@@ -103,7 +103,7 @@ class Overlap:
     def _subscriptions(
         self, count: int, weights: NDArray[np.float64], topics: NDArray[np.int64] | None, rng: np.random.Generator
     ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Predicate after predicate in proportion to weights; one that is there already is drawn again."""
+        """Draw predicate after predicate in proportion to weights. Duplicates in a subscription are drawn again."""
         lengths = rng.integers(self.shortest, self.longest, count, endpoint=True)
         ends = np.append(0.0, np.cumsum(weights))
         low, high = np.zeros(count), np.full(count, ends[-1])
@@ -123,7 +123,7 @@ class Overlap:
     def _holding(
         self, starts: NDArray[np.int64], slots: NDArray[np.int32], is_correlated: bool, rng: np.random.Generator
     ) -> NDArray[np.float64]:
-        """The chance of each predicate, with the power that gives the wanted share of matches, by bisection."""
+        """The chance of each predicate. Bisection finds the power that gives the wanted share of matches."""
         uniform = rng.random(self.predicates)
         low, high = 0.0, _LARGEST_POWER
         for _ in range(_STEPS):
@@ -146,6 +146,6 @@ def match_ratio(
 
 
 def _by_topic(holding: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The chances in an event about the topic and in another; over all events they are as they were."""
+    """The chances in an event about the topic and in other events; over all events their mean is `holding`."""
     about = np.minimum(holding**_LIFT, holding / _ACTIVE)
     return about, np.maximum(0.0, (holding - _ACTIVE * about) / (1 - _ACTIVE))

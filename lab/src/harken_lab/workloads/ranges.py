@@ -1,4 +1,4 @@
-"""Rows of many ranges, as REIN is measured with (Qian et al., INFOCOM 2014): intervals of one width, drawn evenly."""
+"""The workload of REIN (Qian et al., INFOCOM 2014), rows of many ranges: intervals of one width, drawn evenly."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Ranges(PlainModel):
 
     attributes: int = 20
     predicates: int = 10
-    """How many attributes a subscription has an interval on."""
+    """Attributes on which a subscription has an interval."""
     values: int = 1_000_000
     width: float = 0.5
     """The share of the values that an interval admits."""

@@ -1,4 +1,4 @@
-"""The workloads by name. A module that draws one is imported only when it is asked for."""
+"""The workloads by name. A module that draws a workload is imported when that workload is first used."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ _MOST_ROWS = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How a workload is made: the model that draws it, and the parameters in which it differs from that model's."""
+    """The model that draws a workload, and the parameters that override the model's defaults."""
 
     model: str
     description: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     has_table: bool = True
-    """Whether a table of predicates can say its subscriptions."""
+    """Whether a table of predicates can express the subscriptions."""
     language: str = "sql"
 
     def model_with(self, parameters: Mapping[str, Any]) -> Model:
-        """The model, with the given parameters in place of the recipe's. Raises ValueError."""
-        module, _, name = self.model.partition(":")
-        model = getattr(import_module(module), name)
-        defaults = {each.name: each.default for each in fields(model)}
-        fitting = {given: _fitting(given, value, defaults) for given, value in parameters.items()}
-        made: Model = model(**(dict(self.parameters) | fitting))
-        return made
+        """The model; `parameters` override those of the recipe. Raises ValueError."""
+        module, _, class_name = self.model.partition(":")
+        model_class = getattr(import_module(module), class_name)
+        defaults = {each.name: each.default for each in fields(model_class)}
+        fitting = {name: _fitting(name, value, defaults) for name, value in parameters.items()}
+        instance: Model = model_class(**(dict(self.parameters) | fitting))
+        return instance
 
     def all_parameters(self) -> dict[str, Any]:
-        """Every parameter, with the value that it has unless another is given."""
+        """Every parameter with its default value."""
         return asdict(self.model_with({}))
 
 
@@ -119,7 +119,7 @@ WORKLOADS: dict[str, Recipe] = {
 
 
 def find_recipe(name: str) -> Recipe:
-    """The recipe of this name. Raises ValueError, with what may have been meant."""
+    """The recipe of this name. Raises ValueError, with a suggestion."""
     if name not in WORKLOADS:
         hint = did_you_mean(name, WORKLOADS) or f"there are: {', '.join(WORKLOADS)}"
         raise ValueError(f"there is no workload `{name}`; {hint}")
@@ -129,8 +129,8 @@ def find_recipe(name: str) -> Recipe:
 def generate(name: str, subscriptions: int, events: int, seed: int = 0, **parameters: Any) -> Workload:
     """Draw the workload of this name. The same arguments give the same workload.
 
-    How many events there are makes no difference to the subscriptions, nor the other way round. Raises ValueError if
-    there is no such workload or parameter.
+    The number of events does not change the subscriptions, nor the number of subscriptions the events. Raises
+    ValueError if there is no such workload or parameter.
     """
     recipe = find_recipe(name)
     for count, noun in ((subscriptions, "subscriptions"), (events, "events")):
@@ -149,7 +149,7 @@ def generate(name: str, subscriptions: int, events: int, seed: int = 0, **parame
 
 
 def _fitting(name: str, value: Any, defaults: Mapping[str, Any]) -> Any:
-    """The value of a parameter, with lists as tuples. Raises ValueError unless it is of the default's type."""
+    """The value of a parameter, with lists as tuples. Raises ValueError if its type is not that of the default."""
     if name not in defaults:
         hint = did_you_mean(name, defaults) or f"there are: {', '.join(defaults)}"
         raise ValueError(f"there is no parameter `{name}`; {hint}")

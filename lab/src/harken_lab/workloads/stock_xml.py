@@ -21,13 +21,13 @@ _BLOCK = 65_536
 
 @dataclass(frozen=True)
 class StockXml(WrittenModel):
-    """Flat messages of a symbol and six numbers. A subscription asks for a symbol and compares four of the numbers."""
+    """Flat messages of a symbol and six numbers. A subscription tests the symbol and compares four of the numbers."""
 
     language: ClassVar[str] = "xpath"
 
     symbols: int = 3_000
     selectivity: float = 1e-5
-    """The share of pairs of a message and a subscription that match: `10,000 · 1,000,000` of them have 100,000."""
+    """The share of pairs of a message and a subscription that match: 100,000 of 10,000 · 1,000,000 pairs."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.symbols < 2**31:
@@ -51,7 +51,7 @@ class StockXml(WrittenModel):
         # The share that an inequality admits varies as much as it can around the mean.
         admitted = self.share + min(self.share, 1 - self.share) * rng.uniform(-1, 1, (rows, COMPARED))
         bounds = np.rint(_VALUES * np.where(is_more, 1 - admitted, admitted)).astype(np.int64)
-        bounds -= is_more  # > admits what is above its bound, < what is below
+        bounds -= is_more  # > admits values above its bound, < values below
         for symbol, names, signs, values in zip(
             symbols, which.tolist(), is_more.tolist(), bounds.tolist(), strict=True
         ):
@@ -78,7 +78,7 @@ def _symbol(number: int) -> str:
 
 
 def _number(name: str, value: int) -> str:
-    """A value as it is written: a volume in pieces, all else in hundredths, and a change from half of them below 0."""
+    """A value as text: a volume as an integer, other numbers in hundredths. Half of all changes are below 0."""
     if name == "change":
         value -= _VALUES // 2
     return f"{value / 100:.2f}" if name in _CENTS else str(value)

@@ -1,8 +1,8 @@
-"""A city watched from the air, after the paper on expensive operators: drones publish where they are and what they see.
+"""A city watched from the air, after the paper on expensive operators: drones publish their positions and pictures.
 
-Pictures are arrays of brightness with people, cars, boats and others drawn into them. A detector finds connected bright
-regions in a picture and tells them apart by their size: it is small, and it does look at the pixels. Regions are
-GeoJSON, and the operators on positions are those of the box.
+Pictures are arrays of brightness into which people, cars, boats and others are drawn. A small detector reads the
+pixels: it finds connected bright regions and classifies them by their size. Districts are GeoJSON, and the operators on
+positions come from `harken.operators.box`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DISTRICTS = (*_NAMED, *(f"District {number}" for number in range(len(_NAMED), _
 _STEP = 0.01
 """Degrees of a district, in each direction."""
 SHAPES = {"people": (2, 2), "cars": (3, 7), "boats": (7, 7), "trucks": (4, 9), "tents": (5, 5), "barriers": (2, 9)}
-"""How high and how wide what the detector knows is in a picture."""
+"""Height and width, in pixels, of each kind of object that the detector knows."""
 _CORNER = (4.0, 52.0)
 _BATCH = 64
 Picture = NDArray[np.uint8]
@@ -50,7 +50,7 @@ def regions() -> dict[str, Any]:
 
 
 def events(count: int, seed: int) -> Iterator[dict[str, Any]]:
-    """What drones publish: position, altitude, speed, and a picture."""
+    """Events of drones: position, altitude, speed, and a picture."""
     rng = Random(seed)
     for number in range(count):
         position = [corner + _STEP * _ROW * rng.random() ** 2 for corner in _CORNER]  # most are over the old city
@@ -66,7 +66,7 @@ def events(count: int, seed: int) -> Iterator[dict[str, Any]]:
 
 
 def subscriptions(count: int, seed: int) -> Iterator[tuple[str, str]]:
-    """Five after the paper's examples, and others of their forms."""
+    """Ids and texts: five subscriptions after the paper's examples, and `count` random ones of the same forms."""
     yield "chase", "within(position, 'Market') AND cars(?cars) AND ?cars >= 2 AND speed > 15"
     yield "mob", "within(position, 'Old Town') AND people(?people) AND ?people > 30"
     yield (
@@ -77,7 +77,7 @@ def subscriptions(count: int, seed: int) -> Iterator[tuple[str, str]]:
         "boats and few guards",
         ("within(position, 'Harbour') AND boats(?boats) AND cars(?cars) AND ?boats >= 2 * ?cars AND altitude < 300"),
     )
-    yield "nobody home", "altitude < 100 AND NOT people(?anybody) AND NOT within(position, 'Island')"
+    yield "empty streets", "altitude < 100 AND NOT people(?people) AND NOT within(position, 'Island')"
     rng = Random(seed + 1)
     for number in range(count):
         parts = [f"within(position, '{rng.choice(_DISTRICTS)}')"]
@@ -90,15 +90,15 @@ def subscriptions(count: int, seed: int) -> Iterator[tuple[str, str]]:
 
 
 def operators() -> list[Operator]:
-    """The detector's counts, each of which looks at the picture, and the box's operators on positions.
+    """An operator per kind of object, which counts it in the picture, and the box's operators on positions.
 
-    Raises MissingExtraError without what `harken[operators]` brings.
+    Raises MissingExtraError if `harken[operators]` is not installed.
     """
     from harken.operators.box import spatial
 
     def counting(what: str) -> Operator:
         @operator(name=what, cost=8.0, reads=("image",), thread_safe=True)
-        def count(event: Mapping[str, Any], found: Any = FREE) -> list[int]:
+        def count(event: Mapping[str, Any], total: Any = FREE) -> list[int]:
             number = detect(event["image"])[what]
             return [number] if number else []
 
@@ -108,16 +108,16 @@ def operators() -> list[Operator]:
 
 
 def detect(picture: Picture) -> Counter[str]:
-    """Count what is in a picture: connected bright regions, each taken for what is nearest to its height and width."""
-    found: Counter[str] = Counter()
+    """Count objects in a picture: each connected bright region is of the kind nearest to its height and width."""
+    counts: Counter[str] = Counter()
     for rows, columns in bright_regions(picture):
         height, width = int(np.ptp(rows)) + 1, int(np.ptp(columns)) + 1
-        found[min(SHAPES, key=lambda kind: abs(SHAPES[kind][0] - height) + abs(SHAPES[kind][1] - width))] += 1
-    return found
+        counts[min(SHAPES, key=lambda kind: abs(SHAPES[kind][0] - height) + abs(SHAPES[kind][1] - width))] += 1
+    return counts
 
 
 def bright_regions(picture: Picture) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Pixels that are bright, and their neighbours that are, as rows and columns of each connected region.
+    """The rows and columns of the pixels of each connected bright region. Pixels connect by their sides.
 
     Every bright pixel begins with a label of its own, and takes the least of its neighbours' until nothing changes.
     """
@@ -141,7 +141,7 @@ def bright_regions(picture: Picture) -> list[tuple[NDArray[np.int64], NDArray[np
 
 
 def _drawn(rng: Random, counts: Mapping[str, int]) -> Picture:
-    """A picture with so many of each, none of them touching another, on a noisy ground."""
+    """A picture with `counts` objects of each kind, none of which touch, on a noisy ground."""
     picture = np.random.default_rng(rng.randrange(1 << 30)).integers(0, 60, (SIZE, SIZE), np.uint8)
     places = [(row, column) for row in range(0, SIZE - 11, 11) for column in range(0, SIZE - 11, 11)]
     rng.shuffle(places)
@@ -152,18 +152,18 @@ def _drawn(rng: Random, counts: Mapping[str, int]) -> Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
-    """What came of watching, for whoever shows it."""
+class SurveillanceResult:
+    """The figures of the tour, and an explained near miss. `harken tour --json` prints the fields."""
 
     subscriptions: int
     events: int
     matches: int
     seconds: float
     told: dict[str, int]
-    """How many events each of the five readable subscriptions was told of."""
+    """The number of matches of each of the five readable subscriptions."""
     operators: dict[str, dict[str, Any]]
     spent: dict[str, dict[str, float]]
-    """What each order did for the same events: evaluations, and seconds in operators."""
+    """Evaluations, and seconds in operators, by order. The events are the same."""
     predicates: int
     explained: str
     explanation: Explanation
@@ -174,32 +174,32 @@ def run(
     events_wanted: int = 100,
     seed: int = 1,
     progress: Callable[[int], None] = lambda done: None,
-) -> Watch:
+) -> SurveillanceResult:
     """Watch the city: subscribe, match, count what each order evaluates, and explain a near miss.
 
-    `progress` is called with the number of events matched since the last time.
+    `progress` is called with the number of events matched since the previous call.
     """
     texts = dict(subscriptions(subscriptions_wanted, seed))
-    seen = list(events(events_wanted, seed))
+    published = list(events(events_wanted, seed))
     spent: dict[str, dict[str, float]] = {}
-    for order in ("naive", "sequential", "suborder", "adaptive"):  # the last one is shown
+    for order in ("naive", "sequential", "suborder", "adaptive"):  # the last order's engine is shown
         engine = Engine(operators=operators(), order=order)
         report = engine.subscribe_many(texts.items())
         assert not report.faults, report.faults[0]
         started = perf_counter()
-        found: list[list[str]] = []
-        for first in range(0, len(seen), _BATCH):
-            found += engine.match_batch(seen[first : first + _BATCH]).ids
-            progress(len(seen[first : first + _BATCH]))
+        matches: list[list[str]] = []
+        for first in range(0, len(published), _BATCH):
+            matches += engine.match_batch(published[first : first + _BATCH]).ids
+            progress(len(published[first : first + _BATCH]))
         seconds = perf_counter() - started
         stats = engine.stats()["operators"]
-        spent[order] = {what: sum(each[what] for each in stats.values()) for what in ("evaluations", "seconds")}
-    counts = Counter(id for ids in found for id in ids)
+        spent[order] = {figure: sum(each[figure] for each in stats.values()) for figure in ("evaluations", "seconds")}
+    counts = Counter(id for ids in matches for id in ids)
     readable = [id for id in texts if " " in id or not id.startswith("s")]
-    missed = [event for event, ids in zip(seen, found, strict=True) if "mob" not in ids]
-    return Watch(
+    missed = [event for event, ids in zip(published, matches, strict=True) if "mob" not in ids]
+    return SurveillanceResult(
         len(engine),
-        len(seen),
+        len(published),
         sum(counts.values()),
         seconds,
         {id: counts[id] for id in readable},

@@ -12,10 +12,10 @@ from harken_lab.workloads.words import WORDS, word
 from harken_lab.workloads.workload import WrittenModel
 
 _TITLE, _BODY = (5, 14), (20, 60)
-"""The least and the most words of either."""
+"""The least and the most words of a title and of a body."""
 _IN_TITLE = 0.7
 _FOLLOWERS = 16
-"""So many words may come after a word."""
+"""Different words that may follow a word."""
 
 
 @dataclass(frozen=True)
@@ -38,31 +38,31 @@ class TextWorkload(WrittenModel):
             yield f"{name} LIKE '{self._pattern(number, follower, kind)}'"
 
     def _pattern(self, number: int, follower: int, kind: float) -> str:
-        found = word(number)
+        text = word(number)
         if kind < 0.5:
-            return f"%{found}%"
+            return f"%{text}%"
         if kind < 0.7:
-            return f"%{found} {word(self._next(number, follower))}%"
+            return f"%{text} {word(self._next(number, follower))}%"
         if kind < 0.8:
-            return f"%{found[1:]}%"
-        return f"{found} %" if kind < 0.9 else f"% {found}"
+            return f"%{text[1:]}%"
+        return f"{text} %" if kind < 0.9 else f"% {text}"
 
     def events(self, rows: int, rng: np.random.Generator) -> pa.Table:
         return pa.table({"title": self._passages(_TITLE, rows, rng), "body": self._passages(_BODY, rows, rng)})
 
     def _passages(self, lengths: tuple[int, int], rows: int, rng: np.random.Generator) -> pa.Array:
-        """Texts in which a word comes after another as often as a search for both asks for it."""
+        """Texts in which the words that follow a word have the same distribution as in searches for two words."""
         counts = rng.integers(*lengths, rows, endpoint=True).tolist()
         firsts = rng.integers(0, self.vocabulary, rows).tolist()
         steps = iter(rng.integers(0, _FOLLOWERS, sum(counts)).tolist())
-        found = []
+        passages = []
         for count, first in zip(counts, firsts, strict=True):
             passage, number = [], first
             for _ in range(count):
                 passage.append(word(number))
                 number = self._next(number, next(steps))
-            found.append(" ".join(passage))
-        return pa.array(found, pa.string())
+            passages.append(" ".join(passage))
+        return pa.array(passages, pa.string())
 
     def _next(self, number: int, follower: int) -> int:
         return (number * _FOLLOWERS + follower) % self.vocabulary

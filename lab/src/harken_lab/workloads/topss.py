@@ -21,11 +21,11 @@ class Topss(PlainModel):
     """Attributes `a1`, `a2`, …, each with an interval of integers for its domain."""
 
     attributes: int = 120
-    """How many there are (n_t)."""
+    """The number of attributes (n_t)."""
     predicates: tuple[int, int] = (1, 20)
-    """The least and the most that a subscription has (n_P). Its attributes are different."""
+    """The least and the most predicates of a subscription (n_P), each on another attribute."""
     carried: int = 120
-    """How many attributes an event has (n_A)."""
+    """The number of attributes of an event (n_A)."""
     domains: tuple[tuple[int, int], ...] = ((1, 250),)
     """The least and the greatest value (l, u). Attributes take these domains in turn."""
 

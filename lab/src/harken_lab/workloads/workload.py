@@ -18,13 +18,13 @@ from harken_lab.workloads.conditions import Conditions, as_predicates
 from harken_lab.workloads.listing import PREDICATE, Listing
 
 BLOCK = 65_536
-"""How many subscriptions are written out at once. It bounds memory, and keeps Arrow's offsets within 32 bits."""
+"""Subscriptions written out at once. This bounds memory, and keeps Arrow's offsets within 32 bits."""
 
 _TYPES = {"where": pa.string(), "predicates": pa.list_(PREDICATE)}
 
 
 class Drawn(NamedTuple):
-    """What a model draws."""
+    """The result of a model: conditions or texts, and events."""
 
     conditions: Sequence[Conditions]
     events: pa.Table
@@ -37,11 +37,11 @@ class Model(ABC):
     """Draws subscriptions and events. Its fields are the parameters."""
 
     language: ClassVar[str] = "sql"
-    """That of the subscriptions."""
+    """The language of the subscriptions."""
 
     @abstractmethod
     def draw(self, subscriptions: int, events: int, seeds: np.random.SeedSequence) -> Drawn:
-        """So many of both. How many there are of the one makes no difference to the other."""
+        """Draw both. The number of events does not change the subscriptions, nor the reverse."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class PlainModel(Model):
 
 @dataclass(frozen=True)
 class WrittenModel(Model):
-    """Draws subscriptions as texts, where a table of predicates cannot say them."""
+    """Draws subscriptions as texts: a table of predicates cannot express them."""
 
     def draw(self, subscriptions: int, events: int, seeds: np.random.SeedSequence) -> Drawn:
         for_subscriptions, for_events = map(np.random.default_rng, seeds.spawn(2))
@@ -88,28 +88,28 @@ class Workload:
     description: str
     parameters: Mapping[str, Any]
     seed: int
-    """With the name, the sizes and the parameters, it draws the same workload again."""
+    """The seed, the name, the sizes and the parameters together draw the same workload again."""
     subscriptions: int
-    """How many there are."""
+    """The number of subscriptions."""
     conditions: Sequence[Conditions] = field(repr=False)
     """The subscriptions by operator and constant, an attribute at a time."""
     events: pa.Table = field(repr=False)
     parts: Mapping[str, Workload] = field(default_factory=dict, repr=False)
-    """Of a mixed workload, what it was mixed from: each with rows of its own, and the attributes of the mixture."""
+    """The parts of a mixed workload, by name. Each has rows of its own, and the attribute names of the mixture."""
     written: Sequence[str] | None = field(default=None, repr=False)
-    """The subscriptions as texts, where there are no conditions that say them."""
+    """The subscriptions as texts, if conditions cannot express them."""
     language: str = "sql"
-    """That of the texts."""
+    """The language of the texts."""
 
     @property
     def has_table(self) -> bool:
-        """Whether a table of predicates says the subscriptions."""
+        """Whether a table of predicates can express the subscriptions."""
         return self.written is None
 
     @cached_property
     def predicates(self) -> list[ColumnPredicates]:
-        """The subscriptions, column by column, as an index takes them in."""
-        self._refuse_written()
+        """The subscriptions, column by column, in the form that an index takes."""
+        self._require_conditions()
         return as_predicates(self.conditions)
 
     def texts(self) -> pa.ChunkedArray:
@@ -117,16 +117,16 @@ class Workload:
         return pa.chunked_array([each.column("where") for each in self.batches("where")], pa.string())
 
     def table(self) -> pa.Table:
-        """The subscriptions as `id` and `predicates`; of the fields `integer` and `string`, one holds the value."""
+        """The subscriptions as `id` and `predicates`. The constant is in `integer` or `string`; the other is null."""
         return pa.Table.from_batches(self.batches("predicates"), subscription_schema("predicates"))
 
     def batches(self, form: Literal["where", "predicates"]) -> Iterator[pa.RecordBatch]:
         """The subscriptions a block at a time: `id`, and their texts or their lists of predicates.
 
-        Beside texts that are no SQL stands their `language`.
+        If the texts are not SQL, there is also a column `language`.
         """
         if form == "predicates":
-            self._refuse_written()
+            self._require_conditions()
         for start in range(0, self.subscriptions, BLOCK):
             stop = min(start + BLOCK, self.subscriptions)
             if self.written is not None:
@@ -140,9 +140,9 @@ class Workload:
                 columns.append(pa.repeat(pa.scalar(self.language), stop - start))
             yield pa.record_batch(columns, schema=schema)
 
-    def _refuse_written(self) -> None:
+    def _require_conditions(self) -> None:
         if self.written is not None:
-            raise ValueError(f"no table of predicates can say the subscriptions of {self.name}")
+            raise ValueError(f"a table of predicates cannot express the subscriptions of {self.name}")
 
     @cached_property
     def _listing(self) -> Listing:

@@ -13,13 +13,13 @@ from pyarrow.parquet import ParquetWriter
 
 Advance = Callable[[int], None]
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-"""The backslash comes first. There are no other control characters in a workload: XML has none."""
+"""The backslash comes first. Workloads have no other control characters, as XML has none."""
 
 
 def write_rows(
     stream: BinaryIO, format: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch], advance: Advance
 ) -> None:
-    """Write the batches in one of FORMATS. `advance` is called with the number of rows after each of them."""
+    """Write the batches in one of FORMATS. `advance` is called after each batch, with its number of rows."""
     FORMATS[format](stream, schema, batches, advance)
 
 
@@ -61,7 +61,7 @@ def _json_objects(names: Sequence[str], columns: Sequence[pa.Array]) -> pa.Array
         pc.binary_join_element_wise(f'"{name}": ', _json(each), ", ", "")
         for name, each in zip(names, columns, strict=True)
     ]
-    # Every field brings its comma along, and the last one loses it again: pyarrow 26 drops rows if it skips nulls.
+    # Every field ends with its comma, and the last comma is stripped: with nulls skipped, pyarrow 26 drops rows.
     joined = pc.binary_join_element_wise(*fields, "", null_handling="replace", null_replacement="")
     return pc.binary_join_element_wise("{", pc.ascii_rtrim(joined, ", "), "}", "")
 

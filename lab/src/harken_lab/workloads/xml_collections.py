@@ -1,4 +1,4 @@
-"""Collections of XML documents that workloads are drawn from: NASA's, where it is at hand, and one that is made up."""
+"""Collections of XML documents that workloads are drawn from: NASA's, if it is at hand, and a made-up one."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from harken.events.xml.splitting import split
 from harken_lab.workloads.words import word
 
 DATA = "HARKEN_DATA"
-"""The environment variable with the folder of data that is not Harken's own."""
+"""The environment variable that names the folder of third-party data."""
 _NASA, _RECORD = "nasa.xml.xz", "dataset"
 _RECORDS = 300
 _NAMESPACE = "urn:harken:records"
 
 
 def has_nasa() -> bool:
-    """Whether the data set is where the environment says."""
+    """Whether the data set is in the folder that the environment variable names."""
     return DATA in os.environ and Path(os.environ[DATA], _NASA).exists()
 
 
@@ -34,7 +34,7 @@ def nasa() -> tuple[bytes, ...]:
 
 @lru_cache(1)
 def records() -> tuple[bytes, ...]:
-    """Documents of the same kind, made up: nested, recursive, with mixed content and a namespace. Always the same."""
+    """Made-up documents like NASA's: nested, recursive, with mixed content and a namespace. Always the same ones."""
     rng = Random(4)
     return tuple(_record(number, rng).encode() for number in range(_RECORDS))
 
@@ -77,7 +77,7 @@ def _field(rng: Random) -> str:
 
 
 def _word(rng: Random, among: int) -> str:
-    """One of so many words, the first ones most often."""
+    """One of the first `among` words; lower numbers are likelier."""
     return word(min(rng.randrange(among), rng.randrange(among)))
 
 

@@ -1,4 +1,4 @@
-"""XPath subscriptions drawn from documents: their paths are tag paths of the documents, their constants are values.
+"""XPath subscriptions drawn from documents: paths are tag paths of the documents, and constants are their values.
 
 After the query generator of XML publish/subscribe on a relational database (Tian et al., section 5.2).
 """
@@ -17,18 +17,18 @@ from harken.events.xml import Documents, read_documents
 from harken.language.xpath.ast import NodeKind
 
 _BLOCK = 1_024
-"""Subscriptions whose random numbers are drawn at once. With the same block, fewer subscriptions are the same ones."""
+"""Subscriptions whose random numbers are drawn at once. Thus the first subscriptions do not depend on their number."""
 _NUMBER = re.compile(r"\s*-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*")
 _UNSIGNED = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _ORDERED = ("<", "<=", ">", ">=")
 _STAR, _DESCENDS, _IS_LEFT_OUT = 1, 2, 4
 _MOST_STEPS = 64
-"""Random steps a subscription, of which it uses as many as it has steps."""
+"""Random styles drawn for the steps of a subscription. Longer subscriptions use them again."""
 
 
 @dataclass(frozen=True)
 class XPathShape:
-    """What subscriptions look like. The defaults give about the paper's number of distinct linear paths on its data."""
+    """The shape of subscriptions. On the paper's data the defaults give about its number of distinct linear paths."""
 
     paths: tuple[int, ...] = (2, 10)
     """The least and the most linear paths of a subscription, each with a comparison."""
@@ -36,13 +36,13 @@ class XPathShape:
     equality: float = 0.8
     """The share of equalities. The others are < <= > >= on numbers and != on texts."""
     descendant: float = 0.05
-    """The probability that `//` is before a step, or else in place of it: half of the time each."""
+    """The probability that a step has `//` before it, or is left out for `//`: half of the time each."""
     wildcard: float = 0.05
     """The probability that a step has `*` in place of its name."""
     longest: int = 200
-    """Characters of a constant, at most: longer values are never drawn."""
+    """Most characters of a constant: longer values are never drawn."""
     skew: float = 0.03
-    """A tag path is drawn in proportion to how many values it has, to this power. At 0 all are as likely."""
+    """A tag path is drawn in proportion to its number of values to this power. At 0 all are equally likely."""
 
     def __post_init__(self) -> None:
         if len(self.paths) != 2 or not 1 <= self.paths[0] <= self.paths[1] <= _MOST_STEPS:
@@ -57,11 +57,11 @@ class XPathShape:
 
 
 class _Value(NamedTuple):
-    """A value of documents as subscriptions write it."""
+    """A value of documents as a constant of subscriptions."""
 
     literal: str
     number: str | None
-    """For comparisons by order; None if it is no number."""
+    """The constant for comparisons by order; None if the value is no number."""
 
 
 class _LeafPath(NamedTuple):
@@ -70,19 +70,19 @@ class _LeafPath(NamedTuple):
     elements: tuple[str, ...]
     """The expanded names of the elements on the way."""
     attribute: str
-    """Its expanded name; empty if the value is the last element's."""
+    """The expanded name of the attribute; empty if the value belongs to the last element."""
     values: list[_Value]
 
     def names(self) -> tuple[str, ...]:
         return (*self.elements, self.attribute)
 
     def ways(self) -> Iterator[tuple[str, ...]]:
-        """The ways to its elements, from the root on."""
+        """The names that lead from the root to each of the elements."""
         return (self.elements[:end] for end in range(1, len(self.elements) + 1))
 
 
 class Tags:
-    """What documents offer to subscriptions: tag paths that end in values. Those that begin alike are side by side."""
+    """The tag paths of documents that end in values, sorted so that paths with a common prefix are adjacent."""
 
     def __init__(self, documents: Sequence[bytes], longest: int = XPathShape.longest) -> None:
         """Raises ValueError if there is nothing to draw, or a document cannot be read."""
@@ -95,16 +95,16 @@ class Tags:
         self.values = [leaf.values for leaf in leaves]
         ways: dict[tuple[str, ...], int] = {}
         self.chains = [tuple(ways.setdefault(way, len(ways)) for way in leaf.ways()) for leaf in leaves]
-        """The elements on the way to each, numbered by the way to them."""
+        """Of each tag path: the numbers of its elements. Elements with the same path from the root have one number."""
         self.elements = [self._written(way[-1]) for way in ways]
-        """The name of every numbered element as subscriptions write it."""
+        """The name of every numbered element, as subscriptions write it."""
         self.attributes = [leaf.attribute and f"@{self._written(leaf.attribute)}" for leaf in leaves]
-        """The same for what each ends with; empty if it ends with an element."""
-        self.asked = [{uri for uri in map(_uri, leaf.names()) if uri} for leaf in leaves]
-        """The namespaces of each."""
+        """The attribute at the end of each tag path, as subscriptions write it; empty if there is none."""
+        self.used_namespaces = [{uri for uri in map(_uri, leaf.names()) if uri} for leaf in leaves]
+        """The namespaces of each tag path."""
         roots = np.array([chain[0] for chain in self.chains])
         self.roots = [np.flatnonzero(roots == root) for root in np.unique(roots)]
-        """Those below each root element: a subscription has those of one."""
+        """The tag paths of each root element: those of a subscription have one root."""
 
     def __len__(self) -> int:
         return len(self.values)
@@ -116,28 +116,28 @@ class Tags:
     def prefix(self, uri: str) -> str:
         return f"n{self.namespaces.index(uri) + 1}"
 
-    def prologue(self, asked: Collection[str]) -> str:
+    def prologue(self, uris: Collection[str]) -> str:
         """The declarations of namespaces that a subscription begins with."""
-        return "".join(f"declare namespace {self.prefix(uri)}='{uri}'; " for uri in sorted(asked))
+        return "".join(f"declare namespace {self.prefix(uri)}='{uri}'; " for uri in sorted(uris))
 
 
 class XPaths:
-    """Draws subscriptions from the tags of documents, and counts what it has drawn."""
+    """Draws subscriptions from the tags of documents, and counts their predicates and linear paths."""
 
     def __init__(self, tags: Tags, shape: XPathShape | None = None) -> None:
         self.tags, self.shape = tags, shape or XPathShape()
         self.predicates = 0
         self.linear_paths: set[str] = set()
-        """The different ones that were drawn: from the root to what is compared, without predicates."""
+        """The distinct linear paths that were drawn: from the root to the compared node, without predicates."""
 
     def texts(self, rows: int, rng: np.random.Generator) -> Iterator[str]:
-        """So many subscriptions, drawn a block at a time."""
+        """The texts of subscriptions, drawn a block at a time."""
         for start in range(0, rows, _BLOCK):
             drawn = self._draw(rng)
             for number in range(min(_BLOCK, rows - start)):
                 begin, end = drawn.offsets[number], drawn.offsets[number + 1]
-                asked = set[str]().union(*(self.tags.asked[path] for path in drawn.paths[begin:end]))
-                prologue = self.tags.prologue(asked) if asked else ""
+                uris = set[str]().union(*(self.tags.used_namespaces[path] for path in drawn.paths[begin:end]))
+                prologue = self.tags.prologue(uris) if uris else ""
                 (item,) = _Writer(self.tags, drawn, number, self.linear_paths).items(begin, end, 0, "", False)
                 self.predicates += end - begin
                 yield f"{prologue}{item[1:]}" if item[0] == "." else f"{prologue}/{item}"
@@ -151,7 +151,7 @@ class XPaths:
         root = rng.choice(len(totals), _BLOCK, p=totals / totals.sum())
         counts = least + rng.binomial(most - least, (shape.mean - least) / max(1, most - least), _BLOCK)
         counts = np.minimum(counts, np.array([len(each) for each in self.tags.roots])[root])
-        # The least of exponential variates: drawn without replacement, in proportion to the weights.
+        # The smallest exponential variates are a sample without replacement, in proportion to the weights.
         keys = rng.exponential(size=(_BLOCK, len(weights))) / weights
         for number, inside in enumerate(self.tags.roots):
             outside = np.ones(len(weights), np.bool_)
@@ -177,7 +177,7 @@ class XPaths:
 
 
 class _Draws(NamedTuple):
-    """The choices of a block: by subscription, where it begins; by predicate; and by subscription and step, styles."""
+    """The random choices of a block. `offsets` say where the predicates of each subscription begin."""
 
     offsets: list[int]
     paths: list[int]
@@ -188,7 +188,7 @@ class _Draws(NamedTuple):
 
 
 class _Writer:
-    """Writes one subscription. Predicates that share a way are nested where it parts."""
+    """Writes one subscription. Predicates with a common path prefix are nested below it."""
 
     __slots__ = ("_drawn", "_linear_paths", "_step", "_styles", "_tags")
 
@@ -201,18 +201,18 @@ class _Writer:
         return self._styles[self._step % _MOST_STEPS]
 
     def items(self, begin: int, end: int, depth: int, above: str, descends: bool) -> list[str]:
-        """What is asked below an element that these tag paths share: as relative paths, `.` being the element itself.
+        """The predicates below an element that these tag paths share, relative to it; `.` is the element itself.
 
-        `above` is the linear path to here. With `descends` the step to here was left out.
+        `above` is the linear path to the element. With `descends` the step that leads to it was left out.
         """
         chains, paths = self._tags.chains, self._drawn.paths
-        found = []
+        predicates = []
         here = begin
         while here < end:
             path = paths[here]
             chain = chains[path]
             if len(chain) == depth:
-                found.append(self._leaf(here, path, above, descends))
+                predicates.append(self._leaf(here, path, above, descends))
                 here += 1
                 continue
             element = chain[depth]
@@ -221,15 +221,15 @@ class _Writer:
                 next_ += 1
             style = self._style()
             if style & _IS_LEFT_OUT and depth and len(chain) > depth + 1:
-                found += self.items(here, next_, depth + 1, above, True)
+                predicates += self.items(here, next_, depth + 1, above, True)
             else:
                 name = "*" if style & _STAR else self._tags.elements[element]
                 step = ".//" + name if descends or style > _STAR else name
                 way = f"{above}{step[1:]}" if step[0] == "." else f"{above}/{step}"
                 inner = self.items(here, next_, depth + 1, way, False)
-                found.append(_joined(step, inner))
+                predicates.append(_joined(step, inner))
             here = next_
-        return found
+        return predicates
 
     def _leaf(self, place: int, path: int, above: str, descends: bool) -> str:
         """A comparison with an attribute of the element, or with its own value."""
@@ -261,7 +261,7 @@ def _joined(step: str, inner: list[str]) -> str:
 
 
 def _leaf_paths(documents: Sequence[bytes], longest: int) -> list[_LeafPath]:
-    """The tag paths of documents that end in values which a constant can say."""
+    """The tag paths of documents that end in values which can be constants."""
     read = _read(documents)
     paths = read.paths
     kind = paths.kind[read.path]
@@ -269,17 +269,17 @@ def _leaf_paths(documents: Sequence[bytes], longest: int) -> list[_LeafPath]:
     has_elements[read.parent[kind == NodeKind.ELEMENT]] = True
     nodes = np.flatnonzero((kind == NodeKind.ATTRIBUTE) | ((kind == NodeKind.ELEMENT) & ~has_elements))
     nodes = nodes[np.argsort(read.path[nodes], kind="stable")]
-    known: dict[bytes, _Value | None] = {}
+    constants: dict[bytes, _Value | None] = {}
     values: dict[int, list[_Value]] = {}
     for path, begin, end in zip(*(each[nodes].tolist() for each in (read.path, read.begin, read.end)), strict=True):
         data = read.text[begin:end].tobytes()
-        if data not in known:
-            known[data] = _value(data.decode(), longest)
-        value = known[data]
+        if data not in constants:
+            constants[data] = _value(data.decode(), longest)
+        value = constants[data]
         if value is not None:
             values.setdefault(path, []).append(value)
     names = {path: paths.name(path).decode() for path in range(len(paths))}
-    found = []
+    leaves = []
     for path, own in values.items():
         way = []
         above = path
@@ -287,8 +287,8 @@ def _leaf_paths(documents: Sequence[bytes], longest: int) -> list[_LeafPath]:
             way.append(names[above])
             above = int(paths.parent[above])
         attribute = way.pop(0) if paths.kind[path] == NodeKind.ATTRIBUTE else ""
-        found.append(_LeafPath(tuple(reversed(way)), attribute, own))
-    return found
+        leaves.append(_LeafPath(tuple(reversed(way)), attribute, own))
+    return leaves
 
 
 def _read(documents: Sequence[bytes]) -> Documents:
@@ -302,7 +302,7 @@ def _read(documents: Sequence[bytes]) -> Documents:
 
 
 def _value(text: str, longest: int) -> _Value | None:
-    """A value as a constant; None if no constant says it, or only a long one."""
+    """A value as a constant; None if it is empty, too long, or has both kinds of quotes."""
     if not text or len(text) > longest or ("'" in text and '"' in text):
         return None
     literal = f'"{text}"' if "'" in text else f"'{text}'"

@@ -82,7 +82,7 @@ def test_single_codes(rows: int, columns: int, share: float) -> None:
     lists = CountedLists("lists")
     lists.insert(np.arange(rows, dtype=np.int32), row_table(table), [0] * columns)
     offsets, found = np.zeros(41, np.int64), np.empty(40 * rows + 64, np.int32)
-    assert count_by_lists(lists.counted, rows, codes, 0, lists.space(), found, offsets, np.zeros(40, np.int64)) == 40
+    assert count_by_lists(lists.counted, rows, codes, 0, lists.scratch(), found, offsets, np.zeros(40, np.int64)) == 40
     for event in range(40):
         expected = table.numbers[admitted(table, [codes[column, event : event + 1] for column in range(columns)])]
         assert sorted(table.numbers[found[offsets[event] : offsets[event + 1]]].tolist()) == sorted(expected.tolist())
@@ -97,7 +97,7 @@ def test_where_there_is_no_room_it_stops_and_goes_on() -> None:
 
     def match(out: np.ndarray, offsets: np.ndarray, first: int = 0) -> int:
         examined = np.zeros(20, np.int64)
-        return count_by_lists(lists.counted, 100, codes, first, lists.space(), out, offsets, examined)
+        return count_by_lists(lists.counted, 100, codes, first, lists.scratch(), out, offsets, examined)
 
     out, offsets = np.empty(20 * 100 + 64, np.int32), np.zeros(21, np.int64)
     assert match(out, offsets) == 20
@@ -124,11 +124,11 @@ def test_counters_are_wide_enough(columns: int, counter: type) -> None:
     )
     lists = CountedLists("lists")
     lists.insert(every, table, [0] * columns)
-    assert lists.needs.needed.dtype == counter
+    assert lists.counters.needed.dtype == counter
     codes = np.full((columns, 2), 2, np.uint32)
     codes[columns // 2, 1] = 4
     out, offsets = np.empty(100, np.int32), np.zeros(3, np.int64)
-    assert count_by_lists(lists.counted, 2, codes, 0, lists.space(), out, offsets, np.zeros(2, np.int64)) == 2
+    assert count_by_lists(lists.counted, 2, codes, 0, lists.scratch(), out, offsets, np.zeros(2, np.int64)) == 2
     assert (offsets.tolist(), out[:2].tolist()) == ([0, 2, 2], [0, 1])
 
 
@@ -164,7 +164,7 @@ def test_rows_that_come_and_go_one_by_one_are_as_if_built_at_once(index: str) ->
 def found_by(lists: CountedLists, codes: np.ndarray) -> list[list[int]]:
     out, offsets = np.empty(20_000, np.int32), np.zeros(codes.shape[1] + 1, np.int64)
     examined = np.zeros(codes.shape[1], np.int64)
-    assert count_by_lists(lists.counted, 300, codes, 0, lists.space(), out, offsets, examined) == codes.shape[1]
+    assert count_by_lists(lists.counted, 300, codes, 0, lists.scratch(), out, offsets, examined) == codes.shape[1]
     return [sorted(out[begin:end].tolist()) for begin, end in pairwise(offsets.tolist())]
 
 

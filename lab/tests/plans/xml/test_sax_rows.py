@@ -15,7 +15,7 @@ from harken.language.xpath.linear import Branch, LinearPath, conjunctions
 from harken.language.xpath.parser import parse
 from harken.reference.documents import holds
 from harken_lab.plans.xml.sax_rows import (
-    Bound,
+    PlacedBranch,
     Relation,
     SaxRow,
     branches_meet,
@@ -51,9 +51,9 @@ def branches() -> tuple[Branch, ...]:
     return found.branches
 
 
-def bound(branch: Branch, row: SaxRow) -> Bound:
+def bound(branch: Branch, row: SaxRow) -> PlacedBranch:
     numbers = tuple(number for number, _ in branch.points)
-    return Bound(numbers, positions(branch.path, row.tag_path, branch.points), row.id_path)
+    return PlacedBranch(numbers, positions(branch.path, row.tag_path, branch.points), row.id_path)
 
 
 def test_figure_3_5_ids_of_all_nodes():
@@ -229,7 +229,7 @@ def test_positions(path, tag_path, points, expected):
 
 def test_a_join_of_nothing_has_one_empty_row():
     assert branches_meet([])
-    assert not branches_meet([Bound((), [], (1, 2))])
+    assert not branches_meet([PlacedBranch((), [], (1, 2))])
     assert natural_join([Relation((1,), frozenset({(1,)})), Relation((2,), frozenset({(5,), (6,)}))]) == Relation(
         (1, 2), frozenset({(1, 5), (1, 6)})
     )

@@ -1,6 +1,6 @@
-"""Operators in the box, on real libraries: where, what text, which row of a table, what kind of thing.
+"""Operators in the box: regions and distances, text, tables of reference data, ontologies.
 
-The libraries come with `harken[operators]`, and each is imported when its operator is made or first called.
+The libraries that they need come with `harken[operators]`. Each is imported when its operator is made or first called.
 """
 
 from harken.operators.box.ontology import ontology

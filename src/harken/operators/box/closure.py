@@ -1,4 +1,4 @@
-"""What follows from triples by the rules of classes and properties, worked out once."""
+"""The closure of triples under the rules of RDFS and OWL for classes and properties, computed once."""
 
 from __future__ import annotations
 
@@ -19,26 +19,27 @@ EQUIVALENT, TRANSITIVE, OWL_CLASS = f"{_OWL}equivalentClass", f"{_OWL}Transitive
 _PROPERTIES = (PROPERTY, TRANSITIVE, f"{_OWL}ObjectProperty", f"{_OWL}DatatypeProperty")
 
 Node = Any
-"""An IRI is a string; all others are tuples: of two a literal, of three a node without a name."""
+"""An IRI is a string, a literal a tuple of two, a blank node a tuple of three."""
 Pairs = dict[Node, set[Node]]
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All that follows."""
+    """The closure of an ontology's triples."""
 
     pairs: Mapping[str, Mapping[Node, set[Node]]]
     """For each property the objects of each subject."""
     inverse: Mapping[str, Mapping[Node, set[Node]]]
+    """For each property the subjects of each object."""
     kinds: Mapping[Node, frozenset[Node]]
-    """For each thing the classes that it is of: a class is of itself and of all above it."""
+    """The classes of each individual, and for each class itself and its superclasses."""
     classes: frozenset[Node]
     things: frozenset[str]
-    """The IRIs that triples are about."""
+    """All IRIs in the triples."""
 
 
 def closed(triples: Iterable[tuple[Node, str, Node]], max_facts: int) -> Facts:
-    """What follows from triples. Raises OperatorError if that is more than so many facts."""
+    """The closure of triples. Raises OperatorError if it has more than `max_facts` facts."""
     stated: dict[str, Pairs] = defaultdict(lambda: defaultdict(set))
     things: set[str] = set()
     for subject, relation, thing in triples:
@@ -56,7 +57,7 @@ def closed(triples: Iterable[tuple[Node, str, Node]], max_facts: int) -> Facts:
 
 
 class _Budget:
-    """How many facts may still be added."""
+    """Counts down the facts that may still be added."""
 
     def __init__(self, most: int) -> None:
         self._most = self._left = most
@@ -69,17 +70,17 @@ class _Budget:
 
 
 def _property_facts(stated: Mapping[str, Pairs], budget: _Budget) -> dict[str, Pairs]:
-    """The pairs of each property, with those of the properties below it, closed where it is transitive."""
+    """The pairs of each property and its subproperties, with the transitive closure of transitive properties."""
     types = stated.get(TYPE, {})
     transitive = {each for each, kinds in types.items() if TRANSITIVE in kinds} | {SUBCLASS, SUBPROPERTY}
     over = stated.get(SUBPROPERTY, {})
-    known = {*stated, *over, *(each for several in over.values() for each in several)}
-    known |= {each for each, kinds in types.items() if not kinds.isdisjoint(_PROPERTIES)}
-    known |= {*stated.get(DOMAIN, ()), *stated.get(RANGE, ())}
-    edges = {each: over.get(each, set()) for each in known}
-    found: dict[str, Pairs] = {}
+    properties = {*stated, *over, *(each for several in over.values() for each in several)}
+    properties |= {each for each, kinds in types.items() if not kinds.isdisjoint(_PROPERTIES)}
+    properties |= {*stated.get(DOMAIN, ()), *stated.get(RANGE, ())}
+    edges = {each: over.get(each, set()) for each in properties}
+    closure: dict[str, Pairs] = {}
     below: dict[str, Pairs] = defaultdict(dict)
-    for cycle in reversed(list(components(edges))):  # those below come first
+    for cycle in reversed(list(components(edges))):  # subproperties first
         own: Pairs = {}
         for each in cycle:
             _add(own, stated.get(each, {}), budget)
@@ -87,14 +88,14 @@ def _property_facts(stated: Mapping[str, Pairs], budget: _Budget) -> dict[str, P
         if not transitive.isdisjoint(cycle):
             own = reached(own, budget)
         for each in cycle:
-            found[each] = own
+            closure[each] = own
             for upper in edges[each] - set(cycle):
                 _add(below[upper], own, budget)
-    return {each: pairs for each, pairs in found.items() if isinstance(each, str)}
+    return {each: pairs for each, pairs in closure.items() if isinstance(each, str)}
 
 
 def _class_tree(pairs: Mapping[str, Pairs], budget: _Budget) -> Pairs:
-    """For each class itself and all above it."""
+    """For each class itself and its superclasses."""
     edges: Pairs = {}
     _add(edges, pairs.get(SUBCLASS, {}), budget)
     _add(edges, pairs.get(EQUIVALENT, {}), budget)
@@ -108,7 +109,7 @@ def _class_tree(pairs: Mapping[str, Pairs], budget: _Budget) -> Pairs:
 
 
 def _types(pairs: Mapping[str, Pairs], above: Pairs, budget: _Budget) -> Pairs:
-    """The classes of each individual: stated, or by the domain and range of the properties that it stands in."""
+    """The classes of each individual: as stated, by domain and range of its properties, and their superclasses."""
     direct: Pairs = {}
     _add(direct, pairs.get(TYPE, {}), budget)
     for relation, kinds in pairs.get(DOMAIN, {}).items():
@@ -116,16 +117,16 @@ def _types(pairs: Mapping[str, Pairs], above: Pairs, budget: _Budget) -> Pairs:
     for relation, kinds in pairs.get(RANGE, {}).items():
         things = {each for several in pairs.get(relation, {}).values() for each in several}
         _add(direct, {each: kinds for each in things if not is_literal(each)}, budget)
-    found = {thing: {upper for kind in kinds for upper in above[kind]} for thing, kinds in direct.items()}
-    budget.spend(sum(map(len, found.values())))
-    return found
+    types = {thing: {upper for kind in kinds for upper in above[kind]} for thing, kinds in direct.items()}
+    budget.spend(sum(map(len, types.values())))
+    return types
 
 
 def _united(first: Pairs, second: Pairs, budget: _Budget) -> Pairs:
-    found: Pairs = {}
-    _add(found, first, budget)
-    _add(found, second, budget)
-    return found
+    union: Pairs = {}
+    _add(union, first, budget)
+    _add(union, second, budget)
+    return union
 
 
 def is_literal(node: Node) -> bool:
@@ -133,11 +134,11 @@ def is_literal(node: Node) -> bool:
 
 
 def _inverted(pairs: Mapping[Node, set[Node]]) -> Pairs:
-    found: Pairs = {}
+    inverse: Pairs = {}
     for subject, things in pairs.items():
         for each in things:
-            found.setdefault(each, set()).add(subject)
-    return found
+            inverse.setdefault(each, set()).add(subject)
+    return inverse
 
 
 def _add(to: Pairs, pairs: Mapping[Node, set[Node]], budget: _Budget) -> None:
@@ -150,23 +151,23 @@ def _add(to: Pairs, pairs: Mapping[Node, set[Node]], budget: _Budget) -> None:
 
 
 def reached(edges: Mapping[Node, set[Node]], budget: _Budget) -> Pairs:
-    """For each node all that a path of at least one edge leads to."""
-    found: Pairs = {}
+    """The nodes that each node reaches by one or more edges."""
+    targets: Pairs = {}
     for cycle in components(edges):
         several: set[Node] = set(cycle) if len(cycle) > 1 or cycle[0] in edges.get(cycle[0], ()) else set()
         for each in cycle:
             for following in edges.get(each, ()):
                 several.add(following)
-                several.update(found.get(following, ()))
+                several.update(targets.get(following, ()))
         if several:
             for each in cycle:
                 budget.spend(len(several))
-                found[each] = several
-    return found
+                targets[each] = several
+    return targets
 
 
 def components(edges: Mapping[Hashable, set[Any]]) -> Iterator[Sequence[Any]]:
-    """The strongly connected components of a graph, each after all that it leads to (Tarjan 1972, no recursion)."""
+    """The strongly connected components of a graph, each after those that it reaches (Tarjan 1972, no recursion)."""
     index: dict[Any, int] = {}
     low: dict[Any, int] = {}
     stack: list[Any] = []

@@ -1,4 +1,4 @@
-"""How operators in the box are declared: they take columns, one value a row, and a row that fails does so alone."""
+"""How operators in the box are declared: they take columns with a value for each event, and events fail one by one."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from harken.operators.operator import FREE, Operator, operator
 from harken.schema.signatures import OperatorParameter
 
 NEVER = sys.maxsize
-"""Failures in a row after which an operator without a service behind it is left alone: its failures are an event's."""
+"""For `most_failures`: operators that call no service are never paused, because their failures come from events."""
 
 
 def declared(
     name: str, function: Callable[..., list[Any]], *parameters: OperatorParameter, **policies: Any
 ) -> Operator:
-    """An operator of columns. Its parameters are stated, because a text gives it values where it takes lists."""
+    """An operator that takes lists. Its parameters are stated: a signature of lists has no kinds of values."""
     bare = operator(name=name, reads=(), batched="lists", **policies)(_no_parameters)
     return replace(bare, function=function, signature=replace(bare.signature, parameters=parameters))
 
 
 def rows_of(events: Sequence[Any], *columns: Any) -> Iterable[tuple[Any, ...]]:
-    """Columns as rows. A column that is a variable is FREE in each."""
+    """The arguments of each event. An argument that is a variable is FREE in each."""
     return zip(*[[FREE] * len(events) if column is FREE else column for column in columns], strict=True)
 
 
 def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
-    """The answer for one row; one that fails when it is read, where the function raises OperatorError."""
+    """What a function returns for one event, or `failing` if it raises OperatorError."""
     try:
         return function(*arguments)
     except OperatorError as error:
@@ -37,13 +37,13 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def failing(error: OperatorError) -> Iterator[Any]:
-    """An answer that raises when it is read: its row fails, and the rest of the batch goes on."""
+    """An answer that raises when it is read, so that one event fails and the rest of the batch does not."""
     raise error
     yield
 
 
 def unknown(what: str, name: Any, known: Iterable[str]) -> OperatorError:
-    """There is no such thing; near misses are in the message, which is all that an event's errors show."""
+    """The error for an unknown name. Its message has the similar names, because errors of events show no hints."""
     if not isinstance(name, str):
         return OperatorError(f"a {what} is named by a string, not by {name!r:.40}")
     names = list(known)

@@ -1,4 +1,4 @@
-"""DuckDB and PostgreSQL as look-ups see them: types of columns, keys as parameters, values of the language."""
+"""DuckDB and PostgreSQL for look-ups: column types, keys as query parameters, results as values of the language."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ if TYPE_CHECKING:
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _MOST_IDLE = 4
-"""Connections that are kept when nobody uses them."""
+"""Unused connections that a pool keeps open."""
 TABLES = "SELECT table_schema, table_name FROM information_schema.tables"
 
 
 class TableColumn(NamedTuple):
-    """A column of a table, with what values of the language it holds."""
+    """A column of a table, and the kind of its values."""
 
     name: str
     kind: Kind
     type: str
-    """As the database calls it, without precision."""
+    """The database's name of its type, without precision."""
     is_whole: bool = False
-    """Whether it holds whole numbers only."""
+    """Whether it holds integers only."""
 
 
 class LookupDatabase(ABC):
-    """What look-ups ask of a database. Threads may share one; in a child of `fork()` it connects anew."""
+    """A database for look-ups. Threads may share one. A child of `fork()` opens connections of its own."""
 
     _driver: ClassVar[type[DuckConnection | PostgresConnection]]
     _unreachable: ClassVar[str]
-    """What an error of connecting begins with."""
+    """The beginning of messages about failed connections."""
     _pool: Pool[Any]
 
     def __init__(self, source: Any) -> None:
@@ -56,67 +56,70 @@ class LookupDatabase(ABC):
         return type(self), (self._source,)
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """What a query returns. Its parameters are `$1`, `$2` and so on."""
-        return self._pool.ask(lambda connection: connection.rows(sql, parameters))
+        """The rows that a query returns. Its parameters are `$1`, `$2` and so on."""
+        return self._pool.run(lambda connection: connection.rows(sql, parameters))
 
     def types(self, relation: str) -> dict[str, str]:
         """The columns of a relation with their types. Raises OperatorError."""
         try:
-            return self._pool.ask(lambda connection: connection.types(relation))
+            return self._pool.run(lambda connection: connection.types(relation))
         except self._driver.errors() as problem:
-            raise self._refusal(relation, problem) from problem
+            raise self._error(relation, problem) from problem
 
-    def _refusal(self, relation: str, problem: Exception) -> OperatorError:
+    def _error(self, relation: str, problem: Exception) -> OperatorError:
         if self._driver.is_missing(problem):
             if relation.startswith("("):
                 return OperatorError(f"the query fails: {reason_of(problem)}")
             wanted = relation.replace('"', "")
             names = [each for schema, name in self.rows(TABLES) for each in (name, f"{schema}.{name}")]
             return unknown("table", wanted, [each for each in names if each != wanted])
-        if self._driver.is_passing(problem):
+        if self._driver.is_transient(problem):
             is_written = "different configuration" in str(problem)
-            hint = "this process has it open for writing: give that connection instead of the path"
+            hint = "this process has it open for writing: pass that connection instead of the path"
             return OperatorError(f"{self._unreachable}: {reason_of(problem)}", hint=hint if is_written else None)
-        return OperatorError(f"the database refuses {relation:.80}: {reason_of(problem)}")
+        return OperatorError(f"the database rejects {relation:.80}: {reason_of(problem)}")
 
     @abstractmethod
     def column(self, name: str, type: str) -> TableColumn | None:
-        """A column by its type; None if no value of the language is of that type."""
+        """A column with the kind for its type; None if the language has no values of that type."""
 
     @abstractmethod
     def keys(self, columns: Sequence[TableColumn]) -> str:
-        """A relation q with a row for each key, by one array a column: k0, k1 and so on, and from 1 its number n."""
+        """SQL for a relation `q` with a row for each key: columns k0, k1, …, and `n`, the number of the key, from 1.
+
+        The parameters of the query are one array for each column.
+        """
 
     def stored(self, column: TableColumn) -> str:
-        """The column of the table t, as it is compared with keys and selected."""
+        """SQL that reads a column of the table `t`, to compare with keys and to select."""
         return f"t.{quoted(column.name)}"
 
     @abstractmethod
     def key(self, column: TableColumn, value: Any) -> Any:
-        """A value as an element of its array; None if no row can have it."""
+        """A value as an element of the column's array of keys; None if no row can have it."""
 
     def value(self, column: TableColumn, stored: Any) -> Value | None:
-        """What was selected, as a value of the language."""
+        """A selected value, as a value of the language."""
         return _as_value(stored)
 
 
 def database_of(given: Any) -> LookupDatabase:
-    """The database of a URL, of a path, or of an open connection to DuckDB. Raises OperatorError."""
+    """The database of a URL, of a path, or of an open DuckDB connection. Raises OperatorError."""
     if isinstance(given, str) and is_postgres(given):
         return PostgresLookups(given)
     if isinstance(given, str) and "://" in given:
         scheme = given.partition("://")[0]
-        raise OperatorError(f"`{scheme:.40}` is no database", hint="postgresql://…, or the path of a file of DuckDB's")
+        raise OperatorError(f"`{scheme:.40}` is no database", hint="postgresql://…, or the path of a DuckDB file")
     with needing_extra():
         import duckdb
     if isinstance(given, str | Path | duckdb.DuckDBPyConnection):
         return DuckLookups(given)
-    hint = "a postgresql:// URL, the path of a file of DuckDB's, or an open connection to DuckDB"
+    hint = "a postgresql:// URL, the path of a DuckDB file, or an open DuckDB connection"
     raise OperatorError(f"a {type(given).__name__} is no database", hint=hint)
 
 
 def _plain_key(column: TableColumn, value: Any) -> Any:
-    """A value that a column of its kind may hold; None if it cannot."""
+    """A value as a column of its kind stores it; None if the column cannot hold it."""
     if KINDS.get(type(value)) is not column.kind or value != value:
         return None
     if column.is_whole:
@@ -128,7 +131,7 @@ def _plain_key(column: TableColumn, value: Any) -> Any:
 
 
 class DuckLookups(LookupDatabase):
-    """A file of DuckDB's, opened for reading, or a connection that somebody else opened."""
+    """A DuckDB file, opened read-only, or an open DuckDB connection."""
 
     _KINDS: ClassVar[dict[str, Kind]] = {
         **dict.fromkeys(("FLOAT", "DOUBLE", "DECIMAL"), Kind.NUMBER),
@@ -177,17 +180,17 @@ class DuckLookups(LookupDatabase):
         return f"(SELECT {', '.join(arrays)}, unnest(range(1, len($1) + 1)) AS n) AS q"
 
     def stored(self, column: TableColumn) -> str:
-        # As a number: Python's client needs another library for times with zones.
+        # Selected as microseconds: DuckDB's Python client needs another library for times with zones.
         name = super().stored(column)
         return f"epoch_us({name})" if column.kind is Kind.TIMESTAMP else name
 
     def key(self, column: TableColumn, value: Any) -> Any:
-        found = _plain_key(column, value)
-        if isinstance(found, datetime):
-            return (found - _EPOCH) // _MICROSECOND
-        if column.kind is Kind.NUMBER and not column.is_whole and found is not None:
-            return float(found) if float(found) == found else None
-        return found
+        plain = _plain_key(column, value)
+        if isinstance(plain, datetime):
+            return (plain - _EPOCH) // _MICROSECOND
+        if column.kind is Kind.NUMBER and not column.is_whole and plain is not None:
+            return float(plain) if float(plain) == plain else None
+        return plain
 
     def value(self, column: TableColumn, stored: Any) -> Value | None:
         if column.kind is Kind.TIMESTAMP and stored is not None:
@@ -196,7 +199,7 @@ class DuckLookups(LookupDatabase):
 
 
 class PostgresLookups(LookupDatabase):
-    """A server of PostgreSQL. A connection that is lost is opened again, once a query."""
+    """A PostgreSQL server. A query reopens a lost connection once."""
 
     _KINDS: ClassVar[dict[str, Kind]] = {
         **dict.fromkeys(("float4", "float8", "numeric"), Kind.NUMBER),
@@ -207,7 +210,7 @@ class PostgresLookups(LookupDatabase):
     }
     _WHOLE: ClassVar[frozenset[str]] = frozenset(("int2", "int4", "int8"))
     _ARRAYS: ClassVar[dict[str, str]] = {
-        **{"int2": "int8", "int4": "int8", "float4": "float8"},  # which hold any key
+        **{"int2": "int8", "int4": "int8", "float4": "float8"},  # wide enough for every key
         **{"varchar": "text", "bpchar": "text", "name": "text"},
     }
     _driver = PostgresConnection
@@ -215,7 +218,7 @@ class PostgresLookups(LookupDatabase):
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        # Nothing is prepared on the server: poolers in between may give each query another session.
+        # No prepared statements: a pooler in between may run each query in another session.
         self._pool = Pool(partial(PostgresConnection, url, prepare_threshold=None), _MOST_IDLE)
 
     def column(self, name: str, type: str) -> TableColumn | None:
@@ -229,25 +232,25 @@ class PostgresLookups(LookupDatabase):
         return f"unnest({', '.join(arrays)}) WITH ORDINALITY AS q({', '.join(names)}, n)"
 
     def key(self, column: TableColumn, value: Any) -> Any:
-        found = _plain_key(column, value)
-        if found is None or (isinstance(found, str) and "\0" in found):
+        plain = _plain_key(column, value)
+        if plain is None or (isinstance(plain, str) and "\0" in plain):
             return None
         if column.type == "numeric":
-            return Decimal(str(found)) if abs(found) != float("inf") else None
+            return Decimal(str(plain)) if abs(plain) != float("inf") else None
         if column.type in ("float4", "float8"):
-            return float(found) if float(found) == found else None
-        return found.replace(tzinfo=None) if column.type == "timestamp" else found
+            return float(plain) if float(plain) == plain else None
+        return plain.replace(tzinfo=None) if column.type == "timestamp" else plain
 
 
 def _duckdb(source: str | duckdb.DuckDBPyConnection, owner: int) -> DuckConnection:
     if not isinstance(source, str) and owner != os.getpid():
-        raise OperatorError("a connection to DuckDB cannot be used in a child of fork()")
+        raise OperatorError("a DuckDB connection cannot be used in a child of fork()")
     return DuckConnection(source, read_only=True)
 
 
 def _as_value(stored: Any) -> Value | None:
     if isinstance(stored, Decimal):
-        is_whole = stored.is_finite() and stored.as_tuple().exponent == 0  # its scale, not what it happens to be
+        is_whole = stored.is_finite() and stored.as_tuple().exponent == 0  # by the column's scale: 7.0 stays a float
         stored = int(stored) if is_whole else float(stored)
     if isinstance(stored, int) and not INT64_MIN <= stored <= INT64_MAX:
         return float(stored)

@@ -1,4 +1,4 @@
-"""Operators that reason: what kind of thing something is, and what it is related to, by an ontology in RDF."""
+"""Operators over an ontology in RDF: the classes of a thing, and its relations."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ _VOCABULARIES = (
     "http://www.w3.org/2001/XMLSchema#",
 )
 _SHOWN = 3
+"""IRIs that a message about an ambiguous name shows."""
 
 
 def ontology(
@@ -33,34 +34,34 @@ def ontology(
 ) -> list[Operator]:
     """The operators `is_a(value, 'Class')` and `related(subject, 'property', ?object)` over an ontology.
 
-    `source` is a file of RDF in Turtle (.ttl), RDF/XML (.rdf, .owl, .xml) or N-Triples (.nt), or a graph of rdflib's.
-    `format` is "turtle", "xml" or "nt" where the file's name does not tell.
+    `source` is an RDF file in Turtle (.ttl), RDF/XML (.rdf, .owl, .xml) or N-Triples (.nt), or an rdflib graph.
+    `format` is "turtle", "xml" or "nt", needed if the file's name has none of these endings.
 
-    A value is of a class if it names that class or one below it, or an individual of one. The rules are
-    rdfs:subClassOf, owl:equivalentClass, rdfs:subPropertyOf, owl:TransitiveProperty, rdfs:domain and rdfs:range; cycles
-    are fine, and other rules of OWL are not applied. All that follows is worked out here, once; OperatorError is raised
-    where that is more than `max_facts`.
+    A value is of a class if it names the class, a subclass, or an individual of either. The rules are rdfs:subClassOf,
+    owl:equivalentClass, rdfs:subPropertyOf, owl:TransitiveProperty, rdfs:domain and rdfs:range. Cycles are allowed;
+    other rules of OWL are not applied. The facts that follow are computed once, when the operators are made. More than
+    `max_facts` raise OperatorError.
 
-    A name is the last part of an IRI (`Dog`), a prefixed name (`ex:Dog`) or the whole IRI. One that several IRIs end
-    in is refused. Variables are bound to the shortest of them that is not ambiguous, and to the values of literals.
-    Any argument but the value may be a variable. A value that the ontology does not know is of no class.
+    A name is the last part of an IRI (`Dog`), a prefixed name (`ex:Dog`) or the whole IRI. A name that several IRIs
+    share is an error. Variables are bound to the shortest name that is not ambiguous, and to the values of literals.
+    Any argument but the value may be a variable. A value that is not in the ontology is of no class.
 
     Raises OperatorError if the RDF is wrong, SourceError if the file cannot be read, and MissingExtraError.
     """
-    known = Ontology(*_closed(_graph_of(source, format), max_facts))
+    facts = Ontology(*_closed(_graph_of(source, format), max_facts))
     value = OperatorParameter("value", Kind.STRING)
-    kind = OperatorParameter("class", Kind.STRING, may_be_free=True, check=known.check_class)
+    kind = OperatorParameter("class", Kind.STRING, may_be_free=True, check=facts.check_class)
     subject = OperatorParameter("subject", Kind.STRING, may_be_free=True)
-    relation = OperatorParameter("property", Kind.STRING, may_be_free=True, check=known.check_property)
+    relation = OperatorParameter("property", Kind.STRING, may_be_free=True, check=facts.check_property)
     thing = OperatorParameter("object", may_be_free=True)
     return [
-        declared("is_a", known.is_a, value, kind, most_failures=NEVER),
-        declared("related", known.related, subject, relation, thing, most_failures=NEVER),
+        declared("is_a", facts.is_a, value, kind, most_failures=NEVER),
+        declared("related", facts.related, subject, relation, thing, most_failures=NEVER),
     ]
 
 
 class Names:
-    """What things are called: IRIs by their last parts, their prefixed names and themselves."""
+    """IRIs by name: the last part of the IRI, the prefixed name, and the IRI itself."""
 
     def __init__(self, iris: Iterable[str], prefixes: Mapping[str, str], what: str) -> None:
         self._what = what
@@ -74,28 +75,28 @@ class Names:
             self._short[iri] = next((form for form in several if self._iris[form] == [iri]), iri)
 
     def iri(self, name: Any) -> str | None:
-        """The IRI that is meant, if it is known. Raises OperatorError if several are."""
-        found = self._iris.get(name, []) if isinstance(name, str) else []
-        if len(found) > 1:
-            shown = ", ".join(f"`{each}`" for each in found[:_SHOWN])
-            message = f"`{name}` is ambiguous: it is the {self._what} {shown}{' and others' if found[_SHOWN:] else ''}"
+        """The IRI of a name; None if there is none. Raises OperatorError if there are several."""
+        iris = self._iris.get(name, []) if isinstance(name, str) else []
+        if len(iris) > 1:
+            shown = ", ".join(f"`{each}`" for each in iris[:_SHOWN])
+            message = f"`{name}` is ambiguous: it is the {self._what} {shown}{' and others' if iris[_SHOWN:] else ''}"
             raise OperatorError(f"{message}: write a prefixed name or the whole IRI")
-        return found[0] if found else None
+        return iris[0] if iris else None
 
-    def known(self, name: Any) -> str:
-        """The IRI that is meant. Raises OperatorError."""
-        found = self.iri(name)
-        if found is None:
+    def existing_iri(self, name: Any) -> str:
+        """The IRI of a name. Raises OperatorError unless there is exactly one."""
+        iri = self.iri(name)
+        if iri is None:
             raise unknown(self._what, name, self._iris)
-        return found
+        return iri
 
     def short(self, iri: str) -> str | None:
-        """What to call an IRI in answers; None if it has no name."""
+        """The shortest unambiguous name of an IRI; None if it has no name."""
         return self._short.get(iri)
 
 
 def _forms(iri: str, prefixes: Mapping[str, str]) -> list[str]:
-    """What an IRI may be called, from the shortest on."""
+    """The names of an IRI, the shortest first."""
     local = iri.rstrip("#/")
     for mark in "#/:":
         local = local.rpartition(mark)[2]
@@ -105,12 +106,12 @@ def _forms(iri: str, prefixes: Mapping[str, str]) -> list[str]:
 
 
 def _is_vocabulary(node: Any) -> bool:
-    """Whether it is a word of RDF or OWL themselves."""
+    """Whether a node is a term of RDF, RDFS, OWL or XML Schema."""
     return isinstance(node, str) and node.startswith(_VOCABULARIES)
 
 
 class Ontology:
-    """All that follows from an ontology, by name. Nothing in it changes, so threads may share it."""
+    """The facts of an ontology, by name. Nothing in it changes, so threads may share it."""
 
     def __init__(self, facts: Facts, prefixes: Mapping[str, str]) -> None:
         self._facts = facts
@@ -120,11 +121,11 @@ class Ontology:
 
     def check_class(self, name: Any) -> None:
         """Raise OperatorError if there is no such class."""
-        self._classes.known(name)
+        self._classes.existing_iri(name)
 
     def check_property(self, name: Any) -> None:
         """Raise OperatorError if there is no such property."""
-        self._properties.known(name)
+        self._properties.existing_iri(name)
 
     def is_a(self, events: Sequence[Any], values: Any, classes: Any) -> list[Any]:
         return [attempt(self._is_a, *row) for row in rows_of(events, values, classes)]
@@ -133,7 +134,7 @@ class Ontology:
         return [attempt(self._related, *row) for row in rows_of(events, subjects, properties, objects)]
 
     def _is_a(self, value: Any, kind: Any) -> bool | list[Any]:
-        wanted = None if kind is FREE else self._classes.known(kind)
+        wanted = None if kind is FREE else self._classes.existing_iri(kind)
         thing = self._things.iri(value)
         above = self._facts.kinds.get(thing, frozenset()) if thing is not None else frozenset()
         if wanted is not None:
@@ -143,17 +144,17 @@ class Ontology:
 
     def _related(self, subject: Any, relation: Any, thing: Any) -> bool | list[tuple[Any, ...]]:
         free = [each is FREE for each in (subject, relation, thing)]
-        relations = list(self._facts.pairs) if relation is FREE else [self._properties.known(relation)]
-        found = []
+        relations = list(self._facts.pairs) if relation is FREE else [self._properties.existing_iri(relation)]
+        bindings = []
         for each in relations:
             name = self._properties.short(each)
             for one, other in self._pairs(each, subject, thing):
                 values = (self._value(one), name, self._value(other))
-                found.append(tuple(value for value, is_free in zip(values, free, strict=True) if is_free))
-        return found if any(free) else bool(found)
+                bindings.append(tuple(value for value, is_free in zip(values, free, strict=True) if is_free))
+        return bindings if any(free) else bool(bindings)
 
     def _pairs(self, relation: str, subject: Any, thing: Any) -> Iterator[tuple[Any, Any]]:
-        """Subjects and objects of a property, of those that are given."""
+        """The subjects and objects of a property; where one of them is not FREE, only those that have it."""
         forth, back = self._facts.pairs[relation], self._facts.inverse[relation]
         if subject is not FREE:
             ends: Iterable[Any] = forth.get(self._things.iri(subject), ())
@@ -164,19 +165,19 @@ class Ontology:
             yield from ((start, end) for start, ends in forth.items() for end in ends)
 
     def _objects(self, given: Any) -> list[Any]:
-        """What a value of an event may be in facts: the thing of that name, or a literal."""
+        """The nodes that a value of an event may stand for: the literal, and the thing of that name if there is one."""
         if type(given) not in KINDS:
             raise OperatorError(f"{given!r:.40} is neither a name nor a value")
         thing = self._things.iri(given) if isinstance(given, str) else None
         return [literal_key(given), *([thing] if thing is not None else [])]
 
-    def _value(self, found: Any) -> Any:
-        """What is bound; None for a node without a name."""
-        return found[1] if isinstance(found, tuple) else self._things.short(found) if isinstance(found, str) else found
+    def _value(self, node: Any) -> Any:
+        """A node as the value to bind; None for a blank node."""
+        return node[1] if isinstance(node, tuple) else self._things.short(node) if isinstance(node, str) else node
 
 
 def literal_key(value: Any) -> tuple[Kind | None, Any]:
-    """A literal as it is held in facts: values are the same if they are of one kind and equal."""
+    """A literal as a node: equal nodes have equal values of one kind."""
     return KINDS.get(type(value)), utc(value) if isinstance(value, datetime) else value
 
 
@@ -186,7 +187,7 @@ def _graph_of(source: Any, format: str | None) -> Any:
     if isinstance(source, rdflib.Graph):
         return source
     if not isinstance(source, str | Path):
-        raise OperatorError(f"an ontology is a file or a graph of rdflib's, not a {type(source).__name__}")
+        raise OperatorError(f"an ontology is a file or an rdflib graph, not a {type(source).__name__}")
     path = Path(source)
     chosen = format or _FORMATS.get(path.suffix.lower())
     if chosen not in _FORMATS.values():
@@ -199,9 +200,9 @@ def _graph_of(source: Any, format: str | None) -> Any:
     graph = rdflib.Graph(bind_namespaces="core")
     try:
         graph.parse(data=data, format=chosen, publicID=path.absolute().as_uri())
-    except Exception as problem:  # each of its parsers has errors of its own
-        told = " ".join(str(problem).split())
-        raise OperatorError(f"{path} is not RDF in the format {chosen}: {told:.200}") from problem
+    except Exception as problem:  # each parser of rdflib has errors of its own
+        reason = " ".join(str(problem).split())
+        raise OperatorError(f"{path} is not RDF in the format {chosen}: {reason:.200}") from problem
     return graph
 
 
@@ -212,7 +213,7 @@ def _closed(graph: Any, max_facts: int) -> tuple[Facts, dict[str, str]]:
 
 
 def _node(term: Any) -> Any:
-    """An IRI as a string; a literal as its kind and value; a node without a name as itself."""
+    """A term of rdflib as a node of `closure`."""
     import rdflib
 
     if isinstance(term, rdflib.URIRef):

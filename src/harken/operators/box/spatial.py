@@ -1,4 +1,4 @@
-"""Operators on positions: in which of the named regions one is, and how far from them."""
+"""Operators on positions: the named regions that contain a position, and its distance from them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ EARTH_RADIUS = 6_371_008.8
 Position = tuple[float, float]
 """Longitude and latitude, in degrees."""
 _MOST_LOCATED = 65_536
-"""Positions whose regions are remembered."""
+"""Positions whose regions are cached."""
 _LONGEST_EDGE = 0.05
-"""Degrees. An edge h long that is straight in degrees leaves the great circle between its ends by about R · h² / 8 at
-most, near the poles and if it is slanted: by 0.7 m."""
+"""Degrees. A longer edge is divided. An edge of length h, straight in degrees, departs from the great circle between
+its ends by at most about R · h² / 8, that is 0.7 m: near the poles, if it is slanted."""
 _AXES = (("lon", "lat"), ("longitude", "latitude"))
 _WANTED = "a position is [longitude, latitude] in degrees, {'lon': …, 'lat': …}, or a point of WKT or GeoJSON"
 
@@ -32,41 +32,42 @@ _WANTED = "a position is [longitude, latitude] in degrees, {'lon': …, 'lat': �
 def spatial(regions: str | Path | Mapping[str, Any], *, name: str = "name", repair: bool = False) -> list[Operator]:
     """The operators `within(position, 'region')` and `distance(position, 'region', ?metres)`.
 
-    `regions` is GeoJSON, as the path of a file or as a dict: a FeatureCollection whose features have their region's
-    name in the property `name`. Features of one name are parts of one region. `repair` makes valid shapes of those
-    whose edges cross. The region may be a variable: `within(position, ?region)` binds each that the position is in.
+    `regions` is GeoJSON, the path of a file or a dict: a FeatureCollection whose features have their region's name in
+    the property `name`. Features of one name are parts of one region. `repair` makes shapes valid whose edges cross.
+    The region may be a variable: `within(position, ?region)` binds each region that the position is in.
 
-    A position on the edge of a region is within it. A distance is that on a sphere, in metres, 0.0 inside: along the
-    great circle to the nearest point of the edges, which are straight in degrees, as GeoJSON says, and are followed
-    to 1 metre. The earth is not quite a sphere: distances along its ellipsoid differ by up to 0.6 %.
+    A position on the edge of a region is within it. A distance is in metres, 0.0 inside the region: along the great
+    circle of a sphere to the nearest point of the region's edges. Edges are straight in degrees, as GeoJSON has it, and
+    followed to 1 metre. On the earth's ellipsoid, distances differ by up to 0.6 %.
 
     Raises OperatorError if the GeoJSON is wrong, SourceError if the file cannot be read, and MissingExtraError.
     """
-    given = _read(regions) if isinstance(regions, str | Path) else regions
-    known = Regions(*_shapes_of(given, name, repair))
+    geojson = _read(regions) if isinstance(regions, str | Path) else regions
+    named = Regions(*_shapes_of(geojson, name, repair))
     position = OperatorParameter("position")
-    region = OperatorParameter("region", Kind.STRING, may_be_free=True, check=known.check_region)
+    region = OperatorParameter("region", Kind.STRING, may_be_free=True, check=named.check_region)
     metres = OperatorParameter("metres", Kind.NUMBER, may_be_free=True)
     return [
-        declared("within", known.within, position, region, most_failures=NEVER),
-        declared("distance", known.distance, position, region, metres, most_failures=NEVER),
+        declared("within", named.within, position, region, most_failures=NEVER),
+        declared("distance", named.distance, position, region, metres, most_failures=NEVER),
     ]
 
 
 class Arcs(NamedTuple):
-    """The edges of a region as arcs of great circles, by what a distance from them takes: vectors, an arc a row."""
+    """The edges of a region as arcs of great circles: vectors, an arc a row.
+
+    A point is beside an arc if its dot product with `begins` is not negative, and with `stops` not positive.
+    """
 
     ends: Any
-    """Points of the unit sphere: those at which arcs begin or end, and single ones."""
+    """Points of the unit sphere at which arcs begin or end, and points of the region that are on no edge."""
     normals: Any
     begins: Any
-    """A point is beside an arc if its product with this vector is not negative,"""
     stops: Any
-    """and that with this one not positive."""
 
 
 class Regions:
-    """Named shapes on the earth, and where positions are among them. Threads may share it."""
+    """Named shapes on the earth, and the regions and distances of positions. Threads may share it."""
 
     def __init__(self, names: Sequence[str], shapes: Sequence[Any], most_located: int = _MOST_LOCATED) -> None:
         with needing_extra():
@@ -123,7 +124,7 @@ class Regions:
     # Where a position is
 
     def _places(self, given: Iterable[Any]) -> list[Position | OperatorError]:
-        """Positions as numbers, or what is wrong with them. All that are new are located at once."""
+        """Positions, or their errors. All positions whose regions are not cached are located together."""
         places = [_position_or_error(each) for each in given]
         self._locate([each for each in places if isinstance(each, tuple)])
         return places
@@ -131,33 +132,33 @@ class Regions:
     def _regions_at(self, place: Position | OperatorError) -> frozenset[str]:
         if isinstance(place, OperatorError):
             raise place
-        found = self._located.get(place)
-        return self._locate([place])[place] if found is None else found
+        regions = self._located.get(place)
+        return self._locate([place])[place] if regions is None else regions
 
     def _locate(self, places: Iterable[Position]) -> dict[Position, frozenset[str]]:
-        """The regions of each position. One is looked up in the tree once, however many regions are asked for."""
-        known = self._located
-        found = {place: known.get(place) for place in places}
-        new = [place for place, regions in found.items() if regions is None]
+        """The regions of each position, cached: each is looked up in the tree once for all regions."""
+        cache = self._located
+        cached = {place: cache.get(place) for place in places}
+        new = [place for place, regions in cached.items() if regions is None]
         located = self._search(new) if new else {}
-        if len(known) + len(located) > self._most_located:  # whoever asks again does so soon, so the old ones may go
+        if len(cache) + len(located) > self._most_located:  # repeated positions are close in time: drop the old ones
             self._located = dict(located)
         else:
-            known.update(located)
-        return {place: located[place] if regions is None else regions for place, regions in found.items()}
+            cache.update(located)
+        return {place: located[place] if regions is None else regions for place, regions in cached.items()}
 
     def _search(self, places: Sequence[Position]) -> dict[Position, frozenset[str]]:
         import numpy as np
         import shapely
 
         lon, lat = np.array(places, np.float64).T
-        with self._lock:  # a prepared shape makes its index when it is first used
+        with self._lock:  # a prepared shape builds its index at first use
             which, numbers = self._tree.query(shapely.points(lon, lat))
             is_inside = shapely.intersects_xy(self._shapes[numbers], lon[which], lat[which])
-        found: list[set[str]] = [set() for _ in places]
+        regions: list[set[str]] = [set() for _ in places]
         for place, number in zip(which[is_inside].tolist(), numbers[is_inside].tolist(), strict=True):
-            found[place].add(self._names[number])
-        return dict(zip(places, map(frozenset, found), strict=True))
+            regions[place].add(self._names[number])
+        return dict(zip(places, map(frozenset, regions), strict=True))
 
     # How far it is
 
@@ -214,14 +215,14 @@ def _position_or_error(given: Any) -> Position | OperatorError:
 
 
 def position_of(given: Any) -> Position:
-    """A position in any of its forms. Raises OperatorError."""
-    found = given
+    """A position from a pair of numbers, WKT, GeoJSON or a dict of longitude and latitude. Raises OperatorError."""
+    coordinates = given
     if isinstance(given, str):
         return _point_of_wkt(given)
     if isinstance(given, Mapping):
-        found = _in_mapping(given)
-    if isinstance(found, list | tuple) and len(found) in (2, 3):
-        lon, lat = found[:2]
+        coordinates = _in_mapping(given)
+    if isinstance(coordinates, list | tuple) and len(coordinates) in (2, 3):
+        lon, lat = coordinates[:2]
         is_number = type(lon) in (int, float) and type(lat) in (int, float)
         if is_number and -180 <= lon <= 180 and -90 <= lat <= 90:
             return float(lon), float(lat)
@@ -229,7 +230,7 @@ def position_of(given: Any) -> Position:
 
 
 def _in_mapping(given: Mapping[Any, Any]) -> Any:
-    """The two numbers in a dict, wherever they are."""
+    """The coordinates in a dict of longitude and latitude, or in GeoJSON; None if there are none."""
     for lon, lat in _AXES:
         if lon in given and lat in given:
             return [given[lon], given[lat]]
@@ -266,25 +267,25 @@ def _shapes_of(given: Any, name: str, repair: bool) -> tuple[list[str], list[Any
     """The names and shapes of a FeatureCollection's features."""
     kind = given.get("type") if isinstance(given, Mapping) else None
     if kind != "FeatureCollection":
-        told = f"a {kind}" if isinstance(kind, str) else f"a {type(given).__name__} without that type"
-        raise OperatorError(f"regions are a FeatureCollection of GeoJSON, not {told:.60}")
+        actual = f"a {kind}" if isinstance(kind, str) else f"a {type(given).__name__} without that type"
+        raise OperatorError(f"regions are a FeatureCollection of GeoJSON, not {actual:.60}")
     features = given.get("features")
     if not isinstance(features, list | tuple) or not features:
         raise OperatorError("the FeatureCollection has no features")
     names = [_name_of(feature, number, name) for number, feature in enumerate(features, 1)]
-    return names, [_shape_of(each, known, repair) for each, known in zip(features, names, strict=True)]
+    return names, [_shape_of(feature, region, repair) for feature, region in zip(features, names, strict=True)]
 
 
 def _name_of(feature: Any, number: int, name: str) -> str:
     if not isinstance(feature, Mapping) or feature.get("type") != "Feature":
         raise OperatorError(f"feature {number} is not a Feature of GeoJSON, but {feature!r:.40}")
     properties = feature.get("properties")
-    known = properties if isinstance(properties, Mapping) else {}
-    found = known.get(name)
-    if isinstance(found, str) and found:
-        return found
-    texts = [each for each, value in known.items() if isinstance(value, str)]
-    message = f"feature {number} has no name: its property `{name}` is {found!r:.40}"
+    properties = properties if isinstance(properties, Mapping) else {}
+    value = properties.get(name)
+    if isinstance(value, str) and value:
+        return value
+    texts = [each for each, text in properties.items() if isinstance(text, str)]
+    message = f"feature {number} has no name: its property `{name}` is {value!r:.40}"
     shown = texts[0] if len(texts) == 1 else next((each for each in texts if "name" in each.lower()), "…")
     raise OperatorError(message, hint=f"spatial(regions, name={shown!r}) takes names from another property")
 
@@ -295,19 +296,19 @@ def _shape_of(feature: Mapping[str, Any], name: str, repair: bool) -> Any:
         from shapely.geometry import shape
     geometry = feature.get("geometry")
     try:
-        found = shape(geometry)
-        low_lon, low_lat, high_lon, high_lat = found.bounds
+        region = shape(geometry)
+        low_lon, low_lat, high_lon, high_lat = region.bounds
     except (shapely.errors.ShapelyError, AttributeError, TypeError, ValueError, KeyError, IndexError) as problem:
         raise OperatorError(f"the region `{name}` has no geometry of GeoJSON: {problem}") from problem
-    if found.is_empty:
+    if region.is_empty:
         raise OperatorError(f"the region `{name}` is empty")
     if not (-180 <= low_lon <= high_lon <= 180 and -90 <= low_lat <= high_lat <= 90):
         shown = f"it has coordinates from {low_lon:g}, {low_lat:g} to {high_lon:g}, {high_lat:g}"
-        hint = "GeoJSON is in degrees of longitude and latitude, and cut where it crosses the antimeridian"
+        hint = "GeoJSON is in degrees of longitude and latitude, and shapes are cut at the antimeridian"
         raise OperatorError(f"the region `{name}` is not on the earth: {shown}", hint=hint)
-    if not found.is_valid:
+    if not region.is_valid:
         if not repair:
             hint = "spatial(regions, repair=True) makes it valid"
-            raise OperatorError(f"the region `{name}` is not valid: {shapely.is_valid_reason(found)}", hint=hint)
-        found = shapely.make_valid(found)
-    return found
+            raise OperatorError(f"the region `{name}` is not valid: {shapely.is_valid_reason(region)}", hint=hint)
+        region = shapely.make_valid(region)
+    return region

@@ -1,4 +1,4 @@
-"""Look-ups of reference data: an operator whose predicates hold for the rows of a table."""
+"""Look-ups of reference data: an operator that finds rows of a database table by their keys."""
 
 from __future__ import annotations
 
@@ -38,18 +38,19 @@ def table_operator(
 ) -> Operator:
     """An operator that looks up rows: `table_operator("customer", …, keys=("id",), values=("tier", "limit"))`.
 
-    In texts it takes the keys, then as many of the values as are wanted: `customer(customer_id, ?tier)` binds the
-    tier of each row with that key, `customer(customer_id, 'gold')` is true if one is gold, and `customer(customer_id)`
-    if there is one at all. A value that is NULL is bound to nothing.
+    Its arguments in a text are all keys, then any number of the values: `customer(customer_id, ?tier)` binds the tier
+    of each row with that key, `customer(customer_id, 'gold')` is true if a row is gold, and `customer(customer_id)` if
+    there is a row. NULL is never bound.
 
-    `connection` is a `postgresql://` URL, the path of a file of DuckDB's, which is opened for reading, or an open
-    connection to DuckDB. `table` may have its schema before a dot; a name with a dot in it stands in double quotes.
-    `query` is a SELECT in its place. A batch of events takes one query; keys are its parameters. A key of another
-    kind than the column is in no row: the number 7 is not the string '7'. Times without a zone are in UTC.
+    `connection` is a `postgresql://` URL, the path of a DuckDB file, which is opened read-only, or an open DuckDB
+    connection. `table` may have its schema before a dot; a name that contains a dot is written in double quotes.
+    `query` is a SELECT in place of the table. A batch of events takes one query, whose parameters are the keys. A key
+    matches no row if its kind is not that of the column: the number 7 is not the string '7'. Times without a zone are
+    in UTC.
 
-    Threads may share it, each with a connection of its own. One to PostgreSQL that was lost is opened again.
-    Raises OperatorError if the database, the table or a column is not there, or of a type that keys and values cannot
-    have; MissingExtraError.
+    Threads may share the operator: each uses a connection of its own. Lost connections to PostgreSQL are reopened.
+    Raises OperatorError if the database, the table or a column is missing, or a column has a type that no value has;
+    MissingExtraError.
     """
     if (table is None) == (query is None):
         raise OperatorError(f"the operator `{name}` needs a table or a query, and not both")
@@ -67,15 +68,15 @@ def table_operator(
 
 
 def quoted_path(path: str) -> str:
-    """A table, with its schema and catalogue if they are named, as SQL writes it. Raises OperatorError."""
+    """A table name, with schema and catalogue if it has them, quoted for SQL. Raises OperatorError."""
     parts, end = [], 0
-    while found := _PART.match(path, end):
-        inner, plain = found.groups()
+    while part := _PART.match(path, end):
+        inner, plain = part.groups()
         parts.append(quoted(plain if inner is None else inner.replace('""', '"')))
-        end = found.end() + 1
-        if found.end() == len(path):
+        end = part.end() + 1
+        if part.end() == len(path):
             return ".".join(parts)
-        if path[found.end()] != ".":
+        if path[part.end()] != ".":
             break
     raise OperatorError(f"{path!r:.60} is no name of a table", hint="'table', 'schema.table', '\"a.b\"'")
 
@@ -84,16 +85,16 @@ def _column(database: LookupDatabase, name: str, types: dict[str, str], table: s
     where = f"table `{table}`" if table is not None else "query"
     if name not in types:
         raise unknown(f"column of the {where} called", name, types)
-    found = database.column(name, types[name])
-    if found is None:
+    column = database.column(name, types[name])
+    if column is None:
         message = f"the column `{name}` of the {where} is of the type {types[name]:.60}, which no value has"
         raise OperatorError(message, hint="a query can cast it: query='SELECT CAST(… AS VARCHAR) AS …'")
-    return found
+    return column
 
 
 @dataclass(frozen=True, slots=True)
 class LookUp:
-    """Rows by their keys, one query for a batch."""
+    """Finds rows by their keys, with one query for a batch of events."""
 
     database: LookupDatabase
     relation: str
@@ -105,31 +106,33 @@ class LookUp:
         wanted = self.values[: len(columns) - count]
         rows = list(rows_of(events, *columns))
         keys = [self._key(row) for row in rows]
-        found = self._found([each for each in dict.fromkeys(keys) if each is not None], wanted)
-        return [_answer(found.get(key, []), row[count:]) for key, row in zip(keys, rows, strict=True)]
+        stored = self._rows_by_key([each for each in dict.fromkeys(keys) if each is not None], wanted)
+        return [_answer(stored.get(key, []), row[count:]) for key, row in zip(keys, rows, strict=True)]
 
     def _key(self, row: Sequence[Any]) -> Key | None:
-        """The key of a row, as the database takes it; None if there can be no such row."""
+        """The key in a row of arguments, as parameters of the query; None if no row can have it."""
         key = tuple(self.database.key(column, value) for column, value in zip(self.keys, row, strict=False))
         return None if None in key else key
 
-    def _found(self, keys: Sequence[Key], wanted: Sequence[TableColumn]) -> dict[Key | None, list[tuple[Any, ...]]]:
-        """The wanted columns of all rows that have one of the keys."""
+    def _rows_by_key(
+        self, keys: Sequence[Key], wanted: Sequence[TableColumn]
+    ) -> dict[Key | None, list[tuple[Any, ...]]]:
+        """The wanted columns of all rows with one of the keys, by key."""
         if not keys:
             return {}
         database = self.database
         selected = ", ".join(["q.n", *map(database.stored, wanted)])
         joined = " AND ".join(f"{database.stored(each)} = q.k{place}" for place, each in enumerate(self.keys))
         sql = f"SELECT DISTINCT {selected} FROM {database.keys(self.keys)} JOIN {self.relation} AS t ON {joined}"
-        found: dict[Key | None, list[tuple[Any, ...]]] = {}
+        rows: dict[Key | None, list[tuple[Any, ...]]] = {}
         for number, *values in database.rows(sql, [list(column) for column in zip(*keys, strict=True)]):
             row = tuple(database.value(column, value) for column, value in zip(wanted, values, strict=True))
-            found.setdefault(keys[number - 1], []).append(row)
-        return found
+            rows.setdefault(keys[number - 1], []).append(row)
+        return rows
 
 
 def _answer(rows: Sequence[tuple[Any, ...]], wanted: Sequence[Any]) -> bool | list[tuple[Any, ...]]:
-    """The bindings of the variables among the values, or truth if there are none."""
+    """The bindings of the variables among the values, or whether a row fits if there are no variables."""
     fitting = [row for row in rows if all(each is FREE or _is_same(each, row[at]) for at, each in enumerate(wanted))]
     free = [at for at, each in enumerate(wanted) if each is FREE]
     return [tuple(row[at] for at in free) for row in fitting] if free else bool(fitting)

@@ -1,4 +1,4 @@
-"""Operators on text: regular expressions, and how alike two texts are."""
+"""Operators on text: regular expressions, and the similarity of two texts."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _SCORERS = (
 
 
 def similarity(scorer: str = "ratio", *, ignore_case: bool = True, name: str = "similar") -> Operator:
-    """An operator `similar(text, 'other', ?score)`: how alike two texts are, from 0.0 to 100.0.
+    """An operator `similar(text, 'other', ?score)`: the similarity of two texts, from 0.0 to 100.0.
 
     `scorer` names a function of `rapidfuzz.fuzz`. `ratio`, the default, is 100 · (1 − d / n): d is the least number of
-    characters to insert and delete to make one text the other, n the length of both together. `ignore_case` folds
+    characters to insert and delete to turn one text into the other, n the sum of their lengths. `ignore_case` folds
     the case of both first. Raises OperatorError.
     """
     if scorer not in _SCORERS:
@@ -57,13 +57,13 @@ class _Similarity:
         answers: list[Any] = [attempt(_strings, *row) for row in rows_of(events, texts, others)]
         places = [place for place, answer in enumerate(answers) if isinstance(answer, tuple)]
         fold: Callable[[str], str] = str.casefold if self.ignore_case else str
-        found = process.cpdist(
+        scored = process.cpdist(
             [fold(answers[place][0]) for place in places],
             [fold(answers[place][1]) for place in places],
             scorer=getattr(fuzz, self.scorer),
             dtype=np.float64,
         )
-        for place, score in zip(places, found.tolist(), strict=True):
+        for place, score in zip(places, scored.tolist(), strict=True):
             answers[place] = [score]
         return answers
 
@@ -73,21 +73,21 @@ def _matches(events: Sequence[Any], texts: Any, patterns: Any) -> list[Any]:
 
 
 def _has(text: Any, pattern: Any) -> bool:
-    """Whether a text has a regular expression anywhere in it."""
+    """Whether a regular expression matches anywhere in a text."""
     _strings(text, pattern)
     return _matcher(pattern)(text)
 
 
 def _matcher(pattern: Any) -> Callable[[str], bool]:
-    """What looks for a regular expression. Raises OperatorError."""
+    """A function that searches a text for a regular expression. Raises OperatorError."""
     import re2
 
     try:
         return rlike_matcher(pattern)
     except re2.error as problem:
         reason = problem.args[0] if problem.args else ""
-        told = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
-        raise OperatorError(f"the regular expression `{pattern:.60}` cannot be read: {told}") from problem
+        shown = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        raise OperatorError(f"the regular expression `{pattern:.60}` cannot be read: {shown}") from problem
 
 
 def _strings(*given: Any) -> tuple[str, ...]:
@@ -104,6 +104,6 @@ def _strings(*given: Any) -> tuple[str, ...]:
 
 _PATTERN = OperatorParameter("pattern", Kind.STRING, check=_matcher)
 matches = declared("matches", _matches, _TEXT, _PATTERN, most_failures=NEVER)
-"""`matches(text, 'regular expression')`: whether the text has it anywhere in it, by RE2, as RLIKE."""
+"""`matches(text, 'regular expression')`: whether the expression matches anywhere in the text, by RE2, as RLIKE does."""
 similar = similarity()
-"""`similar(text, 'other', ?score)`: how alike two texts are, from 0.0 to 100.0, whatever their case."""
+"""`similar(text, 'other', ?score)`: the similarity of two texts, from 0.0 to 100.0, ignoring case."""

@@ -1,4 +1,4 @@
-"""A pipeline's configuration: one TOML file, read and checked completely before Spark starts."""
+"""The configuration of a pipeline: one TOML file, checked completely before Spark starts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MAX_CONFIG_BYTES = 1_048_576
 
 
 def load_config(path: str | Path, environment: Mapping[str, str] | None = None) -> Config:
-    """The configuration in a file. Raises SourceError if it cannot be read, and ConfigError with all its faults."""
+    """Load a configuration. Raises SourceError if the file cannot be read, and ConfigError with all its faults."""
     text = read_text(path, "configuration", MAX_CONFIG_BYTES)
     config, faults = check_config(text, str(path), environment)
     if config is None:
@@ -57,9 +57,9 @@ def load_config(path: str | Path, environment: Mapping[str, str] | None = None) 
 def check_config(
     text: str, source_name: str | None = None, environment: Mapping[str, str] | None = None
 ) -> tuple[Config | None, list[ConfigError]]:
-    """The configuration that a text describes, or None with all faults, in the order of the lines.
+    """Read a configuration. Returns None if it has faults; these are in the order of the lines.
 
-    Paths are relative to the folder of the file that `source_name` names, else to the working folder.
+    Paths are relative to the folder of the file `source_name` or, without one, to the working folder.
     """
     file = Path(source_name or "pipeline.toml").absolute()
     document = ConfigDocument(text, source_name, file.parent, os.environ if environment is None else environment)

@@ -1,6 +1,7 @@
-"""A pipeline's configuration as dataclasses, one for each table of its file.
+"""The configuration of a pipeline as dataclasses, one for each table of the file.
 
-Each field declares what its key may hold and where it belongs. The reference is docs/pipeline.md.
+Each field declares the type of its key's value and the formats or modes that have the key. The reference is
+docs/pipeline.md.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from harken.pipeline.config.value_types import (
     ColumnNames,
     ColumnsType,
     Duration,
-    Imported,
     LocationType,
     OneOf,
+    OperatorNames,
     Options,
-    StorePlace,
+    StoreLocation,
     TextType,
     WholeType,
 )
@@ -76,14 +77,13 @@ class SourceConfig:
 
     format: Annotated[str, FieldKey(OneOf((*_ANY_FILES, "kafka", "rate", "socket")), required=True)]
     path: Annotated[str | None, FieldKey(LocationType(), required=True, only={"format": _ANY_FILES})] = None
-    """A file, a folder or a glob; in a stream a folder that is watched."""
+    """A file, a folder or a glob; in a stream a watched folder."""
     row_tag: Annotated[str | None, FieldKey(_TAG, only={"format": ("xml",)})] = None
-    """The elements of which each is a document; None if a whole file is one."""
+    """The name of the elements that are documents; None if each file is one document."""
     columns: Annotated[str | None, FieldKey(ColumnsType(), only={"format": (*_FILES, "kafka", "socket")})] = None
-    """Spark's DDL; None where the schema gives the columns, or Spark finds them."""
+    """The columns in Spark's DDL; None if they come from the schema, or are inferred from the data."""
     event_id: Annotated[str | None, FieldKey(ColumnName())] = None
-    """None only for kafka, where topic, partition and offset make the id, for xml, where path and position do, and for
-    rate."""
+    """The id column. None only for kafka (topic, partition and offset are the id), xml (path and position) and rate."""
     event_time: Annotated[str | None, FieldKey(ColumnName())] = None
     max_files_per_trigger: Annotated[
         int | None, FieldKey(WholeType(1, _INT), only={"format": _ANY_FILES, "mode": (STREAM,)})
@@ -105,57 +105,57 @@ class SourceConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnrichmentConfig:
-    """A join with a reference table, which gives events more columns, or their documents more elements.
+    """A join with a reference table that adds columns to events, or elements to their documents.
 
-    Either `path` or `table` is there.
+    Exactly one of `path` and `table` is set.
     """
 
     path: Annotated[str | None, FieldKey(LocationType())] = None
     table: Annotated[str | None, FieldKey(_TABLE)] = None
     format: Annotated[str | None, FieldKey(OneOf(("parquet", "json", "csv")))] = None
-    """Always there with `path`."""
+    """Set whenever `path` is."""
     on: Annotated[tuple[str, ...], FieldKey(ColumnNames(), required=True)]
     how: Annotated[str, FieldKey(OneOf(("left", "inner")))] = "left"
     columns: Annotated[tuple[str, ...] | None, FieldKey(ColumnNames())] = None
-    """None is all but those of `on`."""
+    """The columns to add; None for all but those of `on`."""
     prefix: Annotated[str, FieldKey(TextType("the beginning of names of columns", r"[^.`\s]+"))] = ""
     document_key: Annotated[str | None, FieldKey(TextType("a path such as /order/customer/@id", r"/.*"))] = None
-    """Where a document has the key that `on` names in the table; None to join with columns of events."""
+    """The path of the join key in a document; None to join with columns of events."""
     element: Annotated[str, FieldKey(TextType("the name of an element", r"[^\W\d][\w.\-]*"))] = "reference"
-    """The element that holds what a document gets."""
+    """The element that is added to a document, around the elements for the columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionsConfig:
-    """Where the subscriptions come from: one of `path`, `index`, `table` and `store` is there."""
+    """Where the subscriptions come from: exactly one of `path`, `index`, `table` and `store` is set."""
 
     path: Annotated[str | None, FieldKey(LocationType())] = None
     index: Annotated[str | None, FieldKey(LocationType())] = None
     table: Annotated[str | None, FieldKey(_TABLE)] = None
-    store: Annotated[str | None, FieldKey(StorePlace())] = None
+    store: Annotated[str | None, FieldKey(StoreLocation())] = None
     keep: Annotated[str | None, FieldKey(LocationType())] = None
-    """Where the index versions that are built are kept; None is a temporary folder."""
+    """The folder of the index versions that the pipeline builds; None for a temporary folder."""
     on_fault: Annotated[str, FieldKey(OneOf(("refuse", "skip")))] = "refuse"
     owner: Annotated[str, FieldKey(TextType("the name of a field"))] = "owner"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchConfig:
-    """How events meet subscriptions, and what of an event travels with a notification."""
+    """How events are matched, and which of their columns notifications have."""
 
     strategy: Annotated[Literal["auto", "replicate", "shard"], FieldKey(OneOf(("auto", "replicate", "shard")))] = "auto"
     shards: Annotated[int | None, FieldKey(WholeType(1, 65_536), only={"strategy": ("shard",)})] = None
     columns: Annotated[tuple[str, ...], FieldKey(ColumnNames())] = ()
     on_mismatch: Annotated[str, FieldKey(OneOf(("fail", "warn", "ignore")))] = "warn"
-    """What to do if subscriptions use attributes that the columns of the events do not have."""
-    operators: Annotated[tuple[str, ...], FieldKey(Imported())] = ()
-    """What subscriptions call, each as "module:name" or the name of an entry point."""
+    """What to do if subscriptions use attributes that the events do not have."""
+    operators: Annotated[tuple[str, ...], FieldKey(OperatorNames())] = ()
+    """Operators that subscriptions call, each as "module:name" or the name of an entry point."""
     order: Annotated[str, FieldKey(OneOf(ORDERS))] = ORDERS[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sink:
-    """Where notifications go."""
+    """Where notifications are written."""
 
     name: Annotated[str, FieldKey(TextType("a name", r"[A-Za-z0-9_-]+", "a name has letters, digits, `_` and `-`"))]
     format: Annotated[str, FieldKey(OneOf(("parquet", "json", "kafka", "jdbc", "store", "console")), required=True)]
@@ -179,15 +179,15 @@ class Sink:
     driver: Annotated[
         str | None, FieldKey(TextType("the name of a Java class", r"[\w$]+(\.[\w$]+)*"), only={"format": ("jdbc",)})
     ] = None
-    store: Annotated[str | None, FieldKey(StorePlace(), only={"format": ("store",)})] = None
-    """Always there with the format store."""
+    store: Annotated[str | None, FieldKey(StoreLocation(), only={"format": ("store",)})] = None
+    """Set whenever the format is store."""
     limit: Annotated[int, FieldKey(WholeType(1, _INT), only={"format": ("console",)})] = 20
     options: Annotated[Mapping[str, str], FieldKey(_WRITER_OPTIONS)] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetters:
-    """Where refused events go."""
+    """Where rejected events are written."""
 
     path: Annotated[str, FieldKey(LocationType())]
     format: Annotated[str, FieldKey(OneOf(("json", "parquet")))] = "json"
@@ -203,7 +203,7 @@ class MetricsConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkSettings:
-    """What Spark is started with."""
+    """The settings with which Spark is started."""
 
     master: Annotated[
         str | None,
@@ -222,7 +222,7 @@ class SparkSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """A pipeline's configuration. Paths are absolute; addresses such as s3://… are as they were written."""
+    """The configuration of a pipeline. Paths are absolute; addresses such as s3://… are unchanged."""
 
     mode: Annotated[str, FieldKey(OneOf((BATCH, STREAM)))] = BATCH
     name: Annotated[str, FieldKey(TextType())]
@@ -235,7 +235,7 @@ class Config:
     match: Annotated[MatchConfig, FieldKey(TableOf(MatchConfig))] = field(default_factory=MatchConfig)
     sinks: Annotated[tuple[Sink, ...], FieldKey(TablesOf(Sink), required=True, written="sink")]
     dead_letters: Annotated[DeadLetters | None, FieldKey(TableOf(DeadLetters))] = None
-    """None if there is no place for them: a refused event then fails the run."""
+    """None if there is no place for dead letters: a rejected event then fails the run."""
     metrics: Annotated[MetricsConfig, FieldKey(TableOf(MetricsConfig))] = field(default_factory=MetricsConfig)
     spark: Annotated[SparkSettings, FieldKey(TableOf(SparkSettings))] = field(default_factory=SparkSettings)
 
@@ -244,9 +244,9 @@ class Config:
         return self.mode == STREAM
 
     def load_schema(self) -> Schema | None:
-        """The schema of the events, from its file. Raises SourceError and SchemaError."""
+        """Load the schema of the events; None without one. Raises SourceError and SchemaError."""
         return None if self.schema is None else load_schema(self.schema)
 
     def describe(self) -> list[tuple[str, str]]:
-        """What the pipeline does, as pairs of a label and a line. Secrets are shown as ***."""
+        """Describe the pipeline in pairs of a label and a line. Secrets are shown as ***."""
         return describe(self)

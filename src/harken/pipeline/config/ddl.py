@@ -1,7 +1,7 @@
-"""Columns in Spark's DDL, `id STRING, price DOUBLE`, checked without Spark, to find typing errors early.
+"""Parses columns in Spark's DDL, `id STRING, price DOUBLE`, without Spark, to report typing errors early.
 
-Spark may still refuse what passes here. It also refuses what is refused here, with two exceptions: duplicate names,
-which it refuses only when it reads, and types that no event uses, such as intervals.
+Spark may still reject a text that is accepted here. It also rejects every text that is rejected here, with two
+exceptions: duplicate names, which it rejects only when it reads, and types that no event uses, such as intervals.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TOKEN = re.compile(
     r"""|(?P<text>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")|(?P<mark>\S)""",
     re.ASCII,
 )
-# How many numbers in parentheses a type may have.
+# By type: the most numbers in parentheses that may follow it.
 _PLAIN = {
     "binary": 0,
     "bigint": 0,
@@ -46,8 +46,8 @@ _PLAIN = {
 }
 _NESTED = ("array", "map", "struct")
 TYPES = tuple(word.upper() for word in (*_PLAIN, *_NESTED))
-# Type names of other systems, and two that Spark accepts only for tables.
-_MEANT = {
+# By type name of another system, or that Spark accepts only for tables: the type to write instead.
+_INSTEAD = {
     "bool": "BOOLEAN",
     "char": "STRING",
     "datetime": "TIMESTAMP",
@@ -61,7 +61,7 @@ _QUOTE = "put a name with other characters in backticks"
 
 @dataclass(frozen=True, slots=True)
 class DdlColumn:
-    """A column: its name, and the word that its type begins with, in lower case."""
+    """A column: its name, and the first word of its type in lower case."""
 
     name: str
     type: str
@@ -69,7 +69,7 @@ class DdlColumn:
 
 @dataclass(frozen=True, slots=True)
 class DdlFault:
-    """A fault, and its offset into the text."""
+    """A fault at an offset into the text."""
 
     message: str
     offset: int
@@ -77,7 +77,7 @@ class DdlFault:
 
 
 def read_ddl(text: str) -> tuple[list[DdlColumn], list[DdlFault]]:
-    """The columns that a text declares, and its faults."""
+    """Parse columns. Returns them, and the faults of the text."""
     reader = _Reader(text)
     try:
         columns = reader.all_columns()
@@ -87,7 +87,7 @@ def read_ddl(text: str) -> tuple[list[DdlColumn], list[DdlFault]]:
 
 
 class _StopError(Exception):
-    """The rest of the text cannot be read."""
+    """A fault after which the rest of the text cannot be parsed."""
 
     def __init__(self, fault: DdlFault) -> None:
         super().__init__(fault.message)
@@ -105,9 +105,9 @@ class _Token:
 
 
 def _tokens(text: str) -> Iterator[_Token]:
-    for found in _TOKEN.finditer(text):
-        if found.lastgroup is not None:
-            yield _Token(found.lastgroup, found[0], found.start())
+    for match in _TOKEN.finditer(text):
+        if match.lastgroup is not None:
+            yield _Token(match.lastgroup, match[0], match.start())
     yield _Token("end", "", len(text))
 
 
@@ -129,7 +129,7 @@ class _Reader:
             offset = self._next.offset
             column = self._column(depth)
             if any(column.name == other.name for other in columns):
-                self.faults.append(DdlFault(f"column `{column.name}` is there twice", offset))
+                self.faults.append(DdlFault(f"column `{column.name}` occurs twice", offset))
             columns.append(column)
             if not self._take(","):
                 return columns
@@ -198,7 +198,7 @@ class _Reader:
         self._expect(")")
 
     def _skip_brackets(self) -> None:
-        """Skip the brackets of an unknown type."""
+        """Skip what an unknown type has in brackets."""
         depth = 0
         while self._next.text in ("<", "(") or (depth and self._next.kind != "end"):
             depth += (self._next.text in ("<", "(")) - (self._next.text in (">", ")"))
@@ -209,14 +209,14 @@ class _Reader:
         return self._tokens[self._at]
 
     def _take(self, mark: str) -> bool:
-        found = self._next.text == mark
-        self._at += found
-        return found
+        is_next = self._next.text == mark
+        self._at += is_next
+        return is_next
 
     def _take_word(self, word: str) -> bool:
-        found = self._next.kind == "word" and self._next.text.lower() == word
-        self._at += found
-        return found
+        is_next = self._next.kind == "word" and self._next.text.lower() == word
+        self._at += is_next
+        return is_next
 
     def _expect(self, mark: str) -> None:
         if not self._take(mark):
@@ -228,6 +228,6 @@ class _Reader:
 
 
 def _hint_for(word: str) -> str:
-    if word.lower() in _MEANT:
-        return f"did you mean `{_MEANT[word.lower()]}`?"
+    if word.lower() in _INSTEAD:
+        return f"did you mean `{_INSTEAD[word.lower()]}`?"
     return did_you_mean(word, TYPES, case_sensitive=False) or f"the types are {', '.join(TYPES)}"

@@ -1,4 +1,4 @@
-"""Defaults that follow from other keys: names of sinks, formats from file endings, folders below the checkpoint."""
+"""Defaults that depend on other keys: names of sinks, formats from file endings, folders below the checkpoint."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ENDINGS = {"parquet": "parquet", "json": "json", "jsonl": "json", "ndjson": "js
 
 
 def fill_in(root: ConfigTable, stem: str) -> None:
-    """Fill in the keys that are left out and follow from others. `stem` is the file's name without its ending."""
+    """Fill in omitted keys whose defaults depend on others. `stem` is the file's name without its ending."""
     if "name" not in root:
         root.values["name"] = stem
     for table in root.values.get("enrichments", ()):
@@ -23,7 +23,7 @@ def fill_in(root: ConfigTable, stem: str) -> None:
 
 
 def below(location: str, name: str) -> str:
-    """A folder inside another."""
+    """The location of `name` inside a folder."""
     return f"{location.rstrip('/')}/{name}"
 
 
@@ -32,30 +32,30 @@ def _fill_in_format(table: ConfigTable) -> None:
     if path is None or "format" in table:
         return
     parts = path.rstrip("/").lower().removesuffix(".gz").rsplit(".", 1)
-    found = _ENDINGS.get(parts[-1]) if len(parts) > 1 else None
-    if found is None:
+    format = _ENDINGS.get(parts[-1]) if len(parts) > 1 else None
+    if format is None:
         table.fault(
             "path", "the ending of `path` does not tell its format", 'write format = "parquet", "json" or "csv"'
         )
     else:
-        table.values["format"] = found
+        table.values["format"] = format
 
 
 def _fill_in_names(sinks: list[ConfigTable]) -> None:
-    """A sink without a name is called after its format, with a number if that name is taken."""
-    taken = {name for sink in sinks if isinstance(name := sink["name"], str)}
+    """Name each unnamed sink after its format, with a number if that name is in use."""
+    names = {name for sink in sinks if isinstance(name := sink["name"], str)}
     for sink in sinks:
         kind = sink["format"]
         if "name" not in sink and kind is not None:
             name = next(
-                name for number in count(1) if (name := kind if number == 1 else f"{kind}-{number}") not in taken
+                name for number in count(1) if (name := kind if number == 1 else f"{kind}-{number}") not in names
             )
             sink.values["name"] = name
-            taken.add(name)
+            names.add(name)
 
 
 def _fill_in_stores(root: ConfigTable) -> None:
-    """Notifications go to the store that has the subscriptions, unless a sink names one."""
+    """Fill in the store of sinks: the one of the subscriptions."""
     subscriptions = root.values.get("subscriptions")
     for sink in root.values.get("sinks", ()):
         if sink["format"] != "store" or "store" in sink or subscriptions is None:
@@ -74,14 +74,14 @@ def _fill_in_keep(root: ConfigTable) -> None:
 
 
 def _fill_in_dead_letters(root: ConfigTable) -> None:
-    given = root.values.get("dead_letters")
-    if "dead_letters" in root and (given is None or "path" in given):
+    table = root.values.get("dead_letters")
+    if "dead_letters" in root and (table is None or "path" in table):
         return
     location = _dead_letter_location(root)
-    if given is not None and location is None:
-        given.fault(None, needs_key(given.title, "path"))
+    if table is not None and location is None:
+        table.fault(None, needs_key(table.title, "path"))
     elif location is not None:
-        table = given or root.inner("dead_letters")
+        table = table or root.inner("dead_letters")
         table.values["path"] = location
         root.values["dead_letters"] = table
 

@@ -1,14 +1,14 @@
-"""The columns of events that are read from files of XML."""
+"""The columns of events that are read from XML files."""
 
 from __future__ import annotations
 
 from harken.schema.paths import DOCUMENT
 
 PATH, MODIFIED, POSITION = "path", "modified", "position"
-"""The file, when it was changed, and the document's place in it, from 0."""
+"""The file's path, the time at which it was last modified, and the document's position in it, from 0."""
 
 
 def xml_columns(is_split: bool) -> dict[str, str]:
-    """The names of the columns, with their types in Spark's DDL. Files that are not split have no positions."""
+    """The types of the columns, in Spark's DDL, by name. `is_split`: a file has several documents, with positions."""
     position = {POSITION: "bigint"} if is_split else {}
     return {PATH: "string", MODIFIED: "timestamp", **position, DOCUMENT[0]: "string"}

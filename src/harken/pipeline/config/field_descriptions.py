@@ -1,4 +1,4 @@
-"""A configuration in words, as `harken run --dry-run` shows it."""
+"""Describes a configuration in words, for `harken run --dry-run`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def describe(config: Config) -> list[tuple[str, str]]:
-    """Pairs of a label and a line."""
+    """Describe a configuration in pairs of a label and a line."""
     return list(_lines(config))
 
 
@@ -40,7 +40,7 @@ def _lines(config: Config) -> Iterator[tuple[str, str]]:
     letters = config.dead_letters
     yield (
         "dead letters",
-        "none: a refused event fails the run" if letters is None else f"{letters.format}, {letters.path}",
+        "none: a rejected event fails the run" if letters is None else f"{letters.format}, {letters.path}",
     )
     if config.metrics.json is not None:
         yield "metrics as JSON lines", config.metrics.json
@@ -55,7 +55,11 @@ def _lines(config: Config) -> Iterator[tuple[str, str]]:
 def _mode(config: Config) -> str:
     if not config.is_stream:
         return "batch"
-    return f"stream, {'what is there now' if config.trigger == 'available-now' else f'every {config.trigger}'}"
+    return (
+        "stream, until the source is used up"
+        if config.trigger == "available-now"
+        else f"stream, every {config.trigger}"
+    )
 
 
 def _source(source: SourceConfig) -> Iterator[tuple[str, str]]:
@@ -69,9 +73,9 @@ def _source(source: SourceConfig) -> Iterator[tuple[str, str]]:
         yield "documents", f"every element `{source.row_tag}`"
     if source.columns is not None:
         yield "source columns", source.columns
-    of_xml = "path" if source.row_tag is None else "path and position"
-    own = {"kafka": "topic, partition and offset", "xml": of_xml}.get(source.format, "value")
-    yield "event id", source.event_id or own
+    xml_id = "path" if source.row_tag is None else "path and position"
+    built_in_id = {"kafka": "topic, partition and offset", "xml": xml_id}.get(source.format, "value")
+    yield "event id", source.event_id or built_in_id
     if source.event_time is not None:
         yield "event time", source.event_time
     if source.max_files_per_trigger is not None:
@@ -81,20 +85,20 @@ def _source(source: SourceConfig) -> Iterator[tuple[str, str]]:
     if source.deduplicate is not None:
         yield "duplicates", f"dropped within {source.deduplicate}"
     if source.late_after is not None:
-        done = "matched all the same" if source.late == "match" else "refused"
-        yield "late events", f"after {source.late_after}, {done}"
+        treatment = "matched" if source.late == "match" else "rejected"
+        yield "late events", f"after {source.late_after}, {treatment}"
     if source.options:
         yield "source options", _options(source.options)
 
 
 def _enrichment(enrichment: EnrichmentConfig) -> str:
-    what = f"table {enrichment.table}" if enrichment.path is None else f"{enrichment.format}, {enrichment.path}"
+    table = f"table {enrichment.table}" if enrichment.path is None else f"{enrichment.format}, {enrichment.path}"
     columns = "all columns" if enrichment.columns is None else ", ".join(enrichment.columns)
     if enrichment.document_key is not None:
         key = f"{enrichment.how} join of {enrichment.document_key} with {', '.join(enrichment.on)}"
-        return f"{what}: {key} for {columns} as elements of `{enrichment.element}`"
+        return f"{table}: {key} for {columns} as elements of `{enrichment.element}`"
     prefix = f" as {enrichment.prefix}…" if enrichment.prefix else ""
-    return f"{what}: {enrichment.how} join on {', '.join(enrichment.on)} for {columns}{prefix}"
+    return f"{table}: {enrichment.how} join on {', '.join(enrichment.on)} for {columns}{prefix}"
 
 
 def _subscriptions(subscriptions: SubscriptionsConfig) -> Iterator[tuple[str, str]]:
@@ -102,10 +106,10 @@ def _subscriptions(subscriptions: SubscriptionsConfig) -> Iterator[tuple[str, st
         yield "subscriptions", f"index {subscriptions.index}"
         return
     faults = "a fault refuses the change" if subscriptions.on_fault == "refuse" else "faulty ones are left out"
-    where = subscriptions.path or f"table {subscriptions.table}"
+    source = subscriptions.path or f"table {subscriptions.table}"
     if subscriptions.store is not None:
-        where = f"store {shown(subscriptions.store)}"
-    yield "subscriptions", f"{where}; {faults}"
+        source = f"store {shown(subscriptions.store)}"
+    yield "subscriptions", f"{source}; {faults}"
     yield "index versions", subscriptions.keep or "a temporary folder"
 
 

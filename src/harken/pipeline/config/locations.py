@@ -1,4 +1,4 @@
-"""Checks of files and folders: inputs exist, and no output overwrites an input or another output."""
+"""Checks of files and folders: inputs must exist, and no output may overwrite an input or another output."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from harken.pipeline.config.secrets import SecretUrl
 from harken.versions.files import local_path
 
 _WILD = re.compile(r"[*?\[{]")
-# What Python's globs and Hadoop's read alike.
+# Globs that mean the same to Python and to Hadoop.
 _PLAIN_GLOB = re.compile(r"[^\[\]{}\\]*")
 _MOST_NAMES = 200
+"""Most names of a folder in which to look for the one that was meant."""
 
 
 def is_glob(location: str) -> bool:
     return _WILD.search(location) is not None
 
 
-def check_there(table: ConfigTable, name: str, *, folder: bool = False, wild: bool = False) -> None:
-    """Report a path on this machine that does not exist, or is no `folder`. A `wild` one may be a glob."""
+def check_exists(table: ConfigTable, name: str, *, folder: bool = False, may_be_glob: bool = False) -> None:
+    """Report a path on this machine that does not exist or, if it has to be a `folder`, is none."""
     location = table[name]
     path = None if location is None else local_path(location)
     if path is None:
@@ -36,7 +37,7 @@ def check_there(table: ConfigTable, name: str, *, folder: bool = False, wild: bo
         if folder and not os.path.isdir(path):
             table.fault(name, f"`{name}` is not a folder: {path}")
         return
-    if wild and is_glob(str(path)):
+    if may_be_glob and is_glob(str(path)):
         _check_glob(table, name, str(path), may_be_empty=folder)
         return
     what = "folder" if folder else "file or folder"
@@ -44,15 +45,16 @@ def check_there(table: ConfigTable, name: str, *, folder: bool = False, wild: bo
 
 
 def check_store(table: ConfigTable) -> None:
-    """Report a store that is to be a file on this machine and is none."""
-    place = table["store"]
-    if _is_file(place):
-        check_there(table, "store")
-        if os.path.isdir(place):
-            table.fault("store", f"`store` is a folder: {place}")
+    """Report a store on this machine that is no file."""
+    store = table["store"]
+    if _is_file(store):
+        check_exists(table, "store")
+        if os.path.isdir(store):
+            table.fault("store", f"`store` is a folder: {store}")
 
 
 def _is_file(store: str | None) -> bool:
+    """Whether a store is a file on this machine, not a URL."""
     return store is not None and not isinstance(store, SecretUrl)
 
 
@@ -71,6 +73,7 @@ def _before_wild(pattern: str) -> str:
 
 
 def _near(path: str) -> str | None:
+    """A hint with a similar name in the folder of a path that does not exist."""
     folder, name = os.path.split(path)
     try:
         with os.scandir(folder) as entries:
@@ -81,18 +84,19 @@ def _near(path: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Location:
-    """A place that a pipeline reads or writes. `table` is None for a default, which the file does not name."""
+    """A file or folder that a pipeline reads or writes."""
 
     title: str
     table: ConfigTable | None
+    """The table with the key; None if the location is a default, which the file does not name."""
     key: str
     location: str
     canonical: str
-    """The location with links resolved and without a slash at its end, to compare it with others."""
+    """The location with links resolved and without a final slash, to compare it with others."""
     exclusive: bool
-    """Whether nothing else may be written inside it."""
+    """Whether nothing else may be written inside this location."""
 
-    def has_within(self, other: _Location) -> bool:
+    def contains(self, other: _Location) -> bool:
         """Whether the other is this location, or inside it."""
         inner = other.canonical
         path = local_path(self.location)
@@ -106,32 +110,32 @@ class _Location:
             self.table.fault(self.key, message)
 
 
-def check_apart(root: ConfigTable) -> None:
-    """Report outputs that would be written over an input or another output."""
-    found = list(_clashes(list(_read(root)), list(_written(root))))
-    # A default follows from a location that the file names; if that one clashes, it is the one to report.
-    chosen = [clash for clash in found if clash[0].table is not None and clash[1].table is not None]
-    for first, second, message in chosen or found:
+def check_no_overlaps(root: ConfigTable) -> None:
+    """Report outputs that would overwrite an input or another output."""
+    clashes = list(_clashes(list(_inputs(root)), list(_outputs(root))))
+    # Defaults follow from locations that the file names. If some of those clash, only those are reported.
+    named = [clash for clash in clashes if clash[0].table is not None and clash[1].table is not None]
+    for first, second, message in named or clashes:
         (second if first.table is None else first).fault(message)
 
 
-def _clashes(read: list[_Location], written: list[_Location]) -> Iterator[tuple[_Location, _Location, str]]:
-    """Pairs of locations that clash, with the message. The first of a pair is the one to be changed."""
-    for output, source in product(written, read):
-        if source.has_within(output):
+def _clashes(inputs: list[_Location], outputs: list[_Location]) -> Iterator[tuple[_Location, _Location, str]]:
+    """Pairs of locations that clash, with the message. The first of a pair is the one to change."""
+    for output, source in product(outputs, inputs):
+        if source.contains(output):
             yield output, source, f"{output.title} would be written to {output.location}, where {source.title} is read"
-        elif output.exclusive and output.has_within(source):
+        elif output.exclusive and output.contains(source):
             yield output, source, f"{output.title} would be written to {output.location}, around {source.title}"
-    for first, second in combinations(written, 2):
+    for first, second in combinations(outputs, 2):
         if first.canonical == second.canonical:
-            yield second, first, f"{second.title} and {first.title} would be written to one place, {first.location}"
-        elif first.exclusive and first.has_within(second):
+            yield second, first, f"{second.title} and {first.title} would both be written to {first.location}"
+        elif first.exclusive and first.contains(second):
             yield second, first, f"{second.title} would be written into the folder of {first.title}, {first.location}"
-        elif second.exclusive and second.has_within(first):
+        elif second.exclusive and second.contains(first):
             yield second, first, f"{second.title} would be written around {first.title}, {first.location}"
 
 
-def _read(root: ConfigTable) -> Iterator[_Location]:
+def _inputs(root: ConfigTable) -> Iterator[_Location]:
     yield from _location("the schema", root, "schema")
     yield from _location("the source", root.values.get("source"), "path")
     for number, table in enumerate(root.values.get("enrichments", ()), 1):
@@ -139,11 +143,11 @@ def _read(root: ConfigTable) -> Iterator[_Location]:
     yield from _location("the file of subscriptions", root.values.get("subscriptions"), "path")
     yield from _location("the index", root.values.get("subscriptions"), "index")
     for table in (root.values.get("subscriptions"), *root.values.get("sinks", ())):
-        if table is not None and _is_file(table["store"]):  # a store is written to, and never over
+        if table is not None and _is_file(table["store"]):  # a store is an input too, because nothing may overwrite it
             yield from _location("the store", table, "store")
 
 
-def _written(root: ConfigTable) -> Iterator[_Location]:
+def _outputs(root: ConfigTable) -> Iterator[_Location]:
     for sink in root.values.get("sinks", ()):
         yield from _location(f"sink `{sink['name']}`", sink, "path", exclusive=True)
     yield from _location("dead letters", root.values.get("dead_letters"), "path", exclusive=True)

@@ -1,4 +1,4 @@
-"""Secrets: passwords and the like, which are used but never shown."""
+"""Secrets, such as passwords: texts that are used but never shown."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _WORDS = re.compile(
 )
 _NEAR = ("password", "secret", "token")
 _IN_URL = re.compile(r"(//[^:/@?]*:).*(?=@)|([?&]\w*password=)[^&]*", re.IGNORECASE | re.DOTALL)
-"""A password in an address. One that has an @ or a / in it, where it should be escaped, is found as well."""
+"""Matches a password in an address, even one with an unescaped @ or /."""
 
 
 class Secret(str):
-    """A text that is used as it is and shown as ***."""
+    """A text whose `repr` is ***."""
 
     __slots__ = ()
 
@@ -23,7 +23,7 @@ class Secret(str):
 
 
 class SecretUrl(Secret):
-    """An address that is used as it is and shown without its password."""
+    """An address whose `repr` hides its password."""
 
     __slots__ = ()
 
@@ -37,7 +37,7 @@ def is_secret(name: str) -> bool:
 
 
 def has_secret(line: str) -> bool:
-    """Whether a line of a file names a secret, correctly spelt or nearly so, or has an address with a password."""
+    """Whether a line of a file has the name of a secret, even misspelt, or an address with a password."""
     words = re.findall(r"[a-z]+", line.lower())
     return (
         is_secret(line)
@@ -47,5 +47,5 @@ def has_secret(line: str) -> bool:
 
 
 def shown(value: str) -> str:
-    """The value as people may see it."""
+    """The value for people to see: secrets are hidden."""
     return repr(value) if isinstance(value, Secret) else value

@@ -1,4 +1,4 @@
-"""The types of values that keys of a configuration may hold: each reads a value, or reports what it should be."""
+"""The types of values in a configuration. Each reads a value, or reports a fault that says what it should be."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from harken.versions.files import local_path
 _NUMBER_AND_UNIT = re.compile(r"(\d{1,9})\s+([a-z]+?)s?", re.IGNORECASE)
 _SECONDS = {"millisecond": 0.001, "second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
 _LONGEST_SECONDS = 100 * 366 * 86_400
-_IMPORTED = re.compile(r"[A-Za-z_][\w.\-]*(:[A-Za-z_]\w*)?")
+_OPERATOR = re.compile(r"[A-Za-z_][\w.\-]*(:[A-Za-z_]\w*)?")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 
 def seconds_of(duration: str) -> float:
-    """The length of a duration such as "10 minutes"."""
+    """The length of a duration such as "10 minutes", in seconds."""
     number, unit = duration.split()
     return int(number) * _SECONDS[unit.removesuffix("s")]
 
 
 @dataclass(frozen=True, slots=True)
 class TextType:
-    """A text that is not empty and matches the pattern, if there is one. `title` describes it in messages."""
+    """A text that is not blank and matches the pattern, if there is one. Messages call it `title`."""
 
     title: str = "a text"
     pattern: str | None = None
@@ -46,7 +46,7 @@ class TextType:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """One of several words."""
+    """One of a fixed set of words."""
 
     words: tuple[str, ...]
 
@@ -61,7 +61,7 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class WholeType:
-    """A whole number within bounds."""
+    """A whole number within bounds, both included."""
 
     least: int
     most: int
@@ -76,7 +76,7 @@ class WholeType:
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """A number and a unit, as Spark writes an interval; or one of the words that may stand for it."""
+    """A number and a unit of time, as in Spark's intervals, or one of `words`. The least is `least` of any unit."""
 
     least: int = 1
     words: tuple[str, ...] = ()
@@ -86,15 +86,15 @@ class Duration:
         text = _text(value, spot, title)
         if text is None or text in self.words:
             return text
-        found = _NUMBER_AND_UNIT.fullmatch(text)
-        unit = found[2].lower() if found is not None else ""
-        if found is None or unit not in _SECONDS:
+        parts = _NUMBER_AND_UNIT.fullmatch(text)
+        unit = parts[2].lower() if parts is not None else ""
+        if parts is None or unit not in _SECONDS:
             word = text.split()[-1] if text.split() else ""
             hint = did_you_mean(word, [*self.words, *(f"{each}s" for each in _SECONDS)])
             usual = f"""write "10 seconds"; the units are {", ".join(f"{each}s" for each in _SECONDS)}"""
             spot.fault(f"`{spot.name}` is {title}, not {shortened(text)}", hint or usual)
             return None
-        number = int(found[1])
+        number = int(parts[1])
         if not self.least <= number or number * _SECONDS[unit] > _LONGEST_SECONDS:
             spot.fault(f"`{spot.name}` is from {self.least} {unit} to 100 years, not {shortened(text)}")
             return None
@@ -103,7 +103,7 @@ class Duration:
 
 @dataclass(frozen=True, slots=True)
 class LocationType:
-    """A path, relative to the file's folder, or an address such as s3://…, unless it has to be `local`."""
+    """A path, relative to the folder of the configuration, or, if not `local`, an address such as s3://…."""
 
     local: bool = False
 
@@ -130,8 +130,8 @@ class LocationType:
 
 
 @dataclass(frozen=True, slots=True)
-class StorePlace:
-    """A store: a path, relative to the file's folder, or a URL of PostgreSQL, which may have a password in it."""
+class StoreLocation:
+    """A store: a path, relative to the folder of the configuration, or a URL of PostgreSQL, maybe with a password."""
 
     def read(self, value: object, spot: Spot) -> str | None:
         title = "a path, or a URL such as postgresql://host/database"
@@ -141,14 +141,14 @@ class StorePlace:
         if is_postgres(text):
             return SecretUrl(text)
         if _SCHEME.match(text) and not text.startswith("file:"):
-            spot.fault(f"`{spot.name}` is {title}")  # it is not quoted: it may have a password, too
+            spot.fault(f"`{spot.name}` is {title}")  # the text is not quoted: it may contain a password
             return None
         return LocationType(local=True).read(text, spot)
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnName:
-    """The name of a column; not a path into one."""
+    """The name of a column, not a path into one."""
 
     def read(self, value: object, spot: Spot) -> str | None:
         text = _text(value, spot, "the name of a column")
@@ -157,7 +157,7 @@ class ColumnName:
 
 @dataclass(frozen=True, slots=True)
 class ColumnNames:
-    """Names of columns, none of them twice."""
+    """A list of different names of columns."""
 
     def read(self, value: object, spot: Spot) -> tuple[str, ...] | None:
         names: list[str] = []
@@ -177,8 +177,8 @@ class ColumnNames:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
-    """Operators by what each machine imports: "module:name", or the name of an entry point."""
+class OperatorNames:
+    """A list of operators to import, each as "module:name" or the name of an entry point."""
 
     def read(self, value: object, spot: Spot) -> tuple[str, ...] | None:
         written = f'write {spot.name} = ["package.module:name"]'
@@ -186,7 +186,7 @@ class Imported:
             spot.fault(f"`{spot.name}` is a list of operators, not {_what(value)}", written)
             return None
         for index, name in enumerate(value):
-            if not isinstance(name, str) or not _IMPORTED.fullmatch(name):
+            if not isinstance(name, str) or not _OPERATOR.fullmatch(name):
                 spot.fault(f"`{spot.name}` is a list of operators: this is {_what(name)}", written, within=(index,))
                 return None
         return tuple(value)
@@ -194,7 +194,7 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class ColumnsType:
-    """Columns with their types, as Spark's DDL writes them."""
+    """Columns with their types, in Spark's DDL."""
 
     def read(self, value: object, spot: Spot) -> str | None:
         text = _text(value, spot, "a list of columns such as 'id STRING, price DOUBLE'")
@@ -208,26 +208,27 @@ class ColumnsType:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """A table of strings, numbers and booleans, kept as the strings that Spark takes."""
+    """A table of strings, numbers and booleans, read as the strings that Spark takes."""
 
-    elsewhere: Mapping[str, str] = field(default_factory=dict)
-    """Options, in lower case, that have a key of their own, with that key."""
+    own_keys: Mapping[str, str] = field(default_factory=dict)
+    """By option, in lower case, that a key of the configuration sets: that key. Such options are faults."""
     prefix: str = ""
+    """The beginning that the names of all options must have."""
 
     def read(self, value: object, spot: Spot) -> dict[str, str] | None:
         if not isinstance(value, dict):
             spot.fault(f"`{spot.name}` is a table, not {_what(value)}", f'write {spot.name} = {{ key = "value" }}')
             return None
-        read = {name: self._option(name, each, spot) for name, each in value.items()}
-        right = {name: each for name, each in read.items() if each is not None}
-        return right if len(right) == len(read) else None
+        options = {name: self._option(name, each, spot) for name, each in value.items()}
+        valid = {name: each for name, each in options.items() if each is not None}
+        return valid if len(valid) == len(options) else None
 
     def _option(self, name: str, value: object, spot: Spot) -> str | None:
-        key = self.elsewhere.get(name.lower())
+        key = self.own_keys.get(name.lower())
         if key is not None:
-            spot.fault(f"`{name}` is said by the key `{key}`", within=(name,))
+            spot.fault(f"`{name}` is set by the key `{key}`", within=(name,))
         elif isinstance(value, dict) and value:
-            # TOML reads `spark.sql.x = …` as a table `spark`.
+            # TOML reads the unquoted key `spark.sql.x = …` as a table `spark`.
             dotted = f'"{name}.{next(iter(value))}…"'
             spot.fault(f"`{name}` is a table", f"put a name with points in quotes: {dotted}", within=(name,))
         elif not name.startswith(self.prefix):
@@ -259,7 +260,7 @@ def _is_column_name(name: str, spot: Spot, within: tuple[int, ...]) -> bool:
 
 
 def _what(value: object) -> str:
-    """A value of a wrong type, for messages. Texts are not quoted: they may be secret."""
+    """A value of a wrong type in the words of a message. Texts are not quoted: they may be secret."""
     if isinstance(value, str):
         return "a text" if value.strip() else "an empty text"
     if isinstance(value, bool):

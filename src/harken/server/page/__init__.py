@@ -30,12 +30,12 @@ _CONTENT_TYPES = {
 def page_files() -> Mapping[str, tuple[str, bytes]]:
     """The content type and the content of each file by the path that it is served at: `/`, `/page/main.js`, …
 
-    `/page/vega.js` is made when the package is built. Without it the page says what its charts need; the rest works.
+    `/page/vega.js` is made when the package is built. Without it, the page works except for its charts.
     """
-    found: dict[str, tuple[str, bytes]] = {}
+    served: dict[str, tuple[str, bytes]] = {}
     for file in sorted(files(__name__).iterdir(), key=lambda each: each.name):
         content_type = _CONTENT_TYPES.get(file.name.rpartition(".")[2])
         if content_type is not None:
             path = "/" if file.name == "index.html" else f"/page/{file.name}"
-            found[path] = content_type, file.read_bytes()
-    return MappingProxyType(found)
+            served[path] = content_type, file.read_bytes()
+    return MappingProxyType(served)

@@ -1,4 +1,4 @@
-"""Notifications: by cursor, as a stream of server-sent events, and the feed of everything for those who watch."""
+"""Routes for notifications: by cursor, as a stream of server-sent events, and the live feed of the server's page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harken.server.access import Requester
 from harken.server.body_shapes import iso, notification_text
 from harken.server.event_stream import EventStream, Frames
 from harken.server.http_answers import NotificationsModel, TokenModel
-from harken.server.requests import CallerOf, DoorkeeperOf, ServiceOf, cursor_of, problems
+from harken.server.requests import AccessOf, CallerOf, ServiceOf, cursor_of, problems
 from harken.server.service import Service
 from harken.server.streams import Admission, Stream
 from harken.store import StoredSubscription
@@ -23,7 +23,7 @@ from harken.store.stored import Page
 
 router = APIRouter(tags=["notifications"])
 EVERYTHING = "\x00everything"
-"""What a token for the feed is for, and no subscription's is."""
+"""The name in tokens for the feed. No subscription has it."""
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {"description": "Server-sent events.", "content": {"text/event-stream": {}}}
 }
@@ -37,7 +37,7 @@ Format = Annotated[Literal["plain", "cloudevents"] | None, Query(description="Th
 async def notifications(
     request: Request,
     service: ServiceOf,
-    keeper: DoorkeeperOf,
+    access: AccessOf,
     caller: CallerOf,
     ids: Ids,
     after: Annotated[str | None, Query(description="The `next` of an earlier answer.")] = None,
@@ -45,13 +45,13 @@ async def notifications(
     wait: Annotated[float, Query(ge=0, le=_LONGEST_WAIT, description="Seconds to wait for the first.")] = 0.0,
     format: Format = None,
 ) -> Response:
-    """Notifications after a cursor, oldest first. To ask again with the same cursor gives the same again.
+    """Notifications after a cursor, oldest first. The same cursor gives the same notifications again.
 
-    There may be fewer than `limit` although there are more: `max_answer_bytes` bounds the bytes of their events. The
-    first is always there, however large it is.
+    There may be fewer than `limit` although more follow, because `max_answer_bytes` limits the bytes of their events.
+    There is at least one, however large.
     """
-    known = await _opened(service, keeper, caller, ids)
-    since = {each.id: each.since for each in known}
+    subscriptions = await _opened(service, access, caller, ids)
+    since = {each.id: each.since for each in subscriptions}
     begin, limit = cursor_of(after) or 0, min(limit, service.settings.max_page)
 
     def read() -> Page:
@@ -70,8 +70,8 @@ async def notifications(
                     break
                 page = await service.readers.run(read)
         if admission.is_revoked:
-            raise AccessError("the API key is not known any more")
-    formats = {each.id: format or each.delivery.format for each in known}
+            raise AccessError("the API key was removed")
+    formats = {each.id: format or each.delivery.format for each in subscriptions}
     source = service.store.source
     texts = ", ".join(notification_text(each, formats[each.subscription], source) for each in page.notified)
     return Response(f'{{"notifications": [{texts}], "next": "{page.end}"}}', media_type="application/json")
@@ -81,52 +81,52 @@ async def notifications(
 async def stream(
     request: Request,
     service: ServiceOf,
-    keeper: DoorkeeperOf,
+    access: AccessOf,
     caller: CallerOf,
     ids: Ids,
-    token: Annotated[list[str] | None, Query(description="For those who cannot send a ticket.")] = None,
+    token: Annotated[list[str] | None, Query(description="For clients that cannot send a ticket.")] = None,
     after: str | None = None,
     last_event_id: Annotated[str | None, Header()] = None,
     format: Format = None,
 ) -> Any:
-    """Notifications as they come, of one subscription or many. Reconnecting with `Last-Event-ID` misses none."""
-    opened = await keeper.opened(token or ())
-    known = await _opened(service, keeper, caller, ids, opened.names)
+    """Stream the notifications of one or many subscriptions. Reconnecting with `Last-Event-ID` misses none."""
+    grants = await access.opened(token or ())
+    subscriptions = await _opened(service, access, caller, ids, grants.names)
     begin = cursor_of(last_event_id or after)
     if begin is None:
         begin = await service.readers.run(lambda: service.store.last_notification)
-    found = Stream({each.id: each.since for each in known}, begin)
-    admission = _admitted(request, service, caller, opened.keys)
-    service.streams.open(found)
+    opened = Stream({each.id: each.since for each in subscriptions}, begin)
+    admission = _admitted(request, service, caller, grants.keys)
+    service.streams.open(opened)
 
     def close() -> None:
-        service.streams.close(found)
+        service.streams.close(opened)
         admission.close()
 
-    frames = Frames(service, found, format)()
+    frames = Frames(service, opened, format)()
     answer = EventStream(frames, service.settings.stream_timeout, close, begin)
     admission.on_revoked = answer.end
     return answer
 
 
 @router.post("/token", response_model=TokenModel, responses=problems())
-async def feed_token(service: ServiceOf, keeper: DoorkeeperOf, caller: CallerOf) -> Any:
-    """A token that opens the feed of everything for a few minutes. With API keys it needs one for administration."""
+async def feed_token(service: ServiceOf, access: AccessOf, caller: CallerOf) -> Any:
+    """A token that opens the live feed for a few minutes. With API keys, it needs one with the scope `admin`."""
     if caller.keys_are_on:
         caller.require_admin()
     until = microseconds() + int(service.settings.token_valid_for * 1e6)
-    return {"token": keeper.token(caller, [EVERYTHING], until), "expires_at": iso(until)}
+    return {"token": access.token(caller, [EVERYTHING], until), "expires_at": iso(until)}
 
 
 @router.get("/live", response_class=Response, responses={**_STREAM, **problems()})
 async def live(
-    request: Request, service: ServiceOf, keeper: DoorkeeperOf, caller: CallerOf, token: str | None = None
+    request: Request, service: ServiceOf, access: AccessOf, caller: CallerOf, token: str | None = None
 ) -> Any:
-    """Rates every second, and a sample of events with what they match. With API keys, for administration only."""
-    opened = await keeper.opened(() if token is None else (token,))
-    if caller.keys_are_on and EVERYTHING not in opened.names:
+    """Stream rates every second, and a sample of events with their matches. With API keys, for the scope `admin`."""
+    grants = await access.opened(() if token is None else (token,))
+    if caller.keys_are_on and EVERYTHING not in grants.names:
         caller.require_admin()
-    admission = _admitted(request, service, caller, opened.keys)
+    admission = _admitted(request, service, caller, grants.keys)
     answer = EventStream(service.feed.watch(), service.settings.stream_timeout, admission.close)
     admission.on_revoked = answer.end
     return answer
@@ -134,7 +134,7 @@ async def live(
 
 @contextmanager
 def _listening(stream: Stream, admission: Admission, service: Service) -> Iterator[None]:
-    """Have a stream be told of what is new until the block ends."""
+    """Register a stream for new notifications until the block ends."""
     admission.on_revoked = stream.fall_behind
     service.streams.open(stream)
     try:
@@ -145,19 +145,23 @@ def _listening(stream: Stream, admission: Admission, service: Service) -> Iterat
 
 
 async def _opened(
-    service: Service, keeper: DoorkeeperOf, caller: Requester, ids: list[str], opened: frozenset[str] = frozenset()
+    service: Service, access: AccessOf, caller: Requester, ids: list[str], names: frozenset[str] = frozenset()
 ) -> list[StoredSubscription]:
-    """The subscriptions that are asked for. Raises AccessError unless all of them are open to the caller."""
+    """The subscriptions of a request; those with a name in `names` are opened by tokens.
+
+    Raises AccessError unless the caller may open all of them.
+    """
     most = service.settings.max_stream_subscriptions
     if len(ids) > most:
-        raise LimitError(f"{len(ids):,} subscriptions are asked for at once", limit="max_stream_subscriptions")
-    return await keeper.subscriptions(caller, ids, opened)
+        message = f"{len(ids):,} subscriptions at once are too many"
+        raise LimitError(message, limit="max_stream_subscriptions", hint=f"ask for at most {most:,}")
+    return await access.subscriptions(caller, ids, names)
 
 
 def _admitted(request: Request, service: Service, caller: Requester, keys: frozenset[str] = frozenset()) -> Admission:
-    """Count a stream that opens, by the key of its caller and those that tokens stand for.
+    """Admit a new stream, which is bound to the API keys of its caller and of its tokens.
 
-    Raises LimitError if there are too many.
+    Raises LimitError if there are too many streams.
     """
     name = caller.owner or (request.client.host if request.client else "")
     settings = service.settings

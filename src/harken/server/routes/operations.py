@@ -1,4 +1,4 @@
-"""Running the server: health, metrics, sizes, the plan of the index, and API keys."""
+"""Routes for operators: health, metrics, sizes, the index plan, and API keys."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from fastapi.responses import JSONResponse
 from harken.errors import HarkenError, UnknownIdError
 from harken.server.access import SUBSCRIBE
 from harken.server.api_keys import made_key, shown_key
+from harken.server.credentials import hashed
 from harken.server.http_answers import KeysModel, NewKeyModel
 from harken.server.models import KeyModel
-from harken.server.requests import CallerOf, DoorkeeperOf, ServiceOf, problems
-from harken.server.secret_words import hashed
+from harken.server.requests import AccessOf, CallerOf, ServiceOf, problems
 from harken.server.service import Service
 
 router = APIRouter(tags=["operations"])
 _SIZES_SECONDS = 2.0
-"""How long metrics wait for the store."""
+"""How long the metrics wait for the store."""
+_NOT_READY = "The server is starting or stopping, or its store does not accept changes."
 
 
 @router.get("/healthz")
@@ -30,9 +31,9 @@ async def healthz() -> dict[str, str]:
     return {"status": "alive"}
 
 
-@router.get("/readyz", responses={503: {"description": "It is starting or stopping, or its store takes no changes."}})
+@router.get("/readyz", responses={503: {"description": _NOT_READY}})
 async def readyz(service: ServiceOf) -> JSONResponse:
-    """Whether events and subscriptions are accepted. The store is written to, once a second at most."""
+    """Whether events and subscriptions are accepted. Tests the store with a write, at most once a second."""
     if service.is_ready:
         problem = await service.readiness.check()
         if problem is not None:
@@ -43,14 +44,14 @@ async def readyz(service: ServiceOf) -> JSONResponse:
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
 async def metrics(request: Request, service: ServiceOf) -> Response:
-    """Counters and gauges for Prometheus. Those of the store are left out while it does not answer."""
+    """Metrics for Prometheus. Those of the store are left out while it does not answer."""
     stored = await _sizes(service) if service.is_ready else None
     text = request.app.state.metrics.text(stored)
     return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 async def _sizes(service: Service) -> Mapping[str, int] | None:
-    """The sizes of the store, after it was asked whether it takes changes; None if it does not answer."""
+    """Check readiness, and return the sizes of the store; None if it does not answer."""
     await service.readiness.check()
     try:
         async with asyncio.timeout(_SIZES_SECONDS):
@@ -61,7 +62,7 @@ async def _sizes(service: Service) -> Mapping[str, int] | None:
 
 @router.get("/stats", responses=problems())
 async def stats(service: ServiceOf, caller: CallerOf) -> dict[str, Any]:
-    """How much there is of what."""
+    """Numbers of subscriptions, streams, events, notifications and webhooks, and bytes of the journal."""
     caller.require(SUBSCRIBE)
     stored = await service.readers.run(service.store.sizes)
     return {**service.sizes(), **stored}
@@ -69,33 +70,33 @@ async def stats(service: ServiceOf, caller: CallerOf) -> dict[str, Any]:
 
 @router.get("/plan", responses=problems())
 async def plan(service: ServiceOf, caller: CallerOf) -> Response:
-    """How the subscriptions are indexed, and what events are expected to cost."""
+    """How the subscriptions are indexed, and the expected cost of events."""
     caller.require(SUBSCRIBE)
-    found = await service.readers.run(service.index.engine.stats)
-    return Response(json.dumps(found, default=str), media_type="application/json")
+    plan = await service.readers.run(service.index.engine.stats)
+    return Response(json.dumps(plan, default=str), media_type="application/json")
 
 
 @router.post("/keys", status_code=201, response_model=NewKeyModel, responses=problems(body=True))
-async def new_key(given: KeyModel, service: ServiceOf, caller: CallerOf) -> Any:
-    """A new API key, which is shown once."""
+async def new_key(body: KeyModel, service: ServiceOf, caller: CallerOf) -> Any:
+    """Create an API key, which is shown once."""
     caller.require_admin()
-    key, word = made_key(given.owner, given.scopes, given.name)
-    await asyncio.wrap_future(service.committer.submit(lambda writing: writing.add_key(key, hashed(word))))
-    return {**shown_key(key), "key": word}
+    key, text = made_key(body.owner, body.scopes, body.name)
+    await asyncio.wrap_future(service.committer.submit(lambda writing: writing.add_key(key, hashed(text))))
+    return {**shown_key(key), "key": text}
 
 
 @router.get("/keys", response_model=KeysModel, responses=problems())
 async def keys(service: ServiceOf, caller: CallerOf) -> Any:
-    """The API keys, without the keys."""
+    """List the API keys, without their secret texts."""
     caller.require_admin()
     return {"keys": [shown_key(each) for each in await service.readers.run(service.store.keys)]}
 
 
 @router.delete("/keys/{id}", status_code=204, responses=problems(404))
-async def remove_key(id: str, service: ServiceOf, keeper: DoorkeeperOf, caller: CallerOf) -> None:
-    """Have a key work no more: here at once, and within seconds where other processes share the store."""
+async def remove_key(id: str, service: ServiceOf, access: AccessOf, caller: CallerOf) -> None:
+    """Remove an API key. This process rejects it at once, others that share the store within seconds."""
     caller.require_admin()
     if not await asyncio.wrap_future(service.committer.submit(lambda writing: writing.remove_key(id))):
         raise UnknownIdError(f"there is no key {id!r:.40}")
-    keeper.forget(id)
+    access.forget(id)
     service.streams.revoke({id})

@@ -1,4 +1,4 @@
-"""The schema: what events may hold, and the four ways in which a publisher may extend it."""
+"""Routes for the schema: read it, and the four ways in which publishers may extend it."""
 
 from __future__ import annotations
 
@@ -25,56 +25,56 @@ _PROBLEMS = problems(409, body=True)
 
 @router.get("/schema", response_model=SchemaModel, responses=problems())
 async def schema(service: ServiceOf, caller: CallerOf) -> Any:
-    """The schema, as data and as the text of a schema file. Its version is null if the server has none."""
+    """The schema, as data and as the text of a schema file. Without a schema, the version is null."""
     caller.require(PUBLISH, SUBSCRIBE)
-    known = service.index.engine.schema
-    if known is None:
+    current = service.index.engine.schema
+    if current is None:
         return {"version": None, "toml": "", "domains": {}, "attributes": {}, "event_types": {}}
     return {
-        "version": known.version,
-        "toml": format_schema(known),
-        "domains": {name: domain_to_table(each) for name, each in known.domains.items()},
-        "attributes": {format_path(path): domain.name for path, domain in known.attributes.items()},
+        "version": current.version,
+        "toml": format_schema(current),
+        "domains": {name: domain_to_table(each) for name, each in current.domains.items()},
+        "attributes": {format_path(path): domain.name for path, domain in current.attributes.items()},
         "event_types": {
             name: {format_path(path): str(rule) for path, rule in each.rules.items()}
-            for name, each in known.event_types.items()
+            for name, each in current.event_types.items()
         },
     }
 
 
 @router.post("/schema/domains", status_code=201, response_model=VersionModel, responses=_PROBLEMS)
-async def new_domain(given: DomainModel, service: ServiceOf, caller: CallerOf) -> Any:
-    """A new domain, by the keys of a schema file."""
-    table = {name: value for name, value in given.model_dump().items() if name != "name"}
-    domain, faults = domain_from_table(given.name, table)
+async def new_domain(body: DomainModel, service: ServiceOf, caller: CallerOf) -> Any:
+    """Add a domain, with the keys of a schema file."""
+    table = {name: value for name, value in body.model_dump().items() if name != "name"}
+    domain, faults = domain_from_table(body.name, table)
     if domain is None or faults:
         raise faults[0][1]
     return await _extended(NewDomain(domain), service, caller)
 
 
 @router.post("/schema/attributes", status_code=201, response_model=VersionModel, responses=_PROBLEMS)
-async def new_attribute(given: AttributeModel, service: ServiceOf, caller: CallerOf) -> Any:
-    """A new attribute of a domain: a built-in one, or one that the schema has."""
-    return await _extended(NewAttribute(_path(given.name), given.domain), service, caller)
+async def new_attribute(body: AttributeModel, service: ServiceOf, caller: CallerOf) -> Any:
+    """Add an attribute with a domain, which is built in or one of the schema's."""
+    return await _extended(NewAttribute(_path(body.name), body.domain), service, caller)
 
 
 @router.post("/schema/optional-attributes", status_code=201, response_model=VersionModel, responses=_PROBLEMS)
-async def new_optional_attribute(given: OptionalAttributeModel, service: ServiceOf, caller: CallerOf) -> Any:
-    """A new optional attribute of an event type."""
-    extension = NewOptionalAttribute(given.event_type, _path(given.attribute), given.multiple)
+async def new_optional_attribute(body: OptionalAttributeModel, service: ServiceOf, caller: CallerOf) -> Any:
+    """Add an optional attribute to an event type."""
+    extension = NewOptionalAttribute(body.event_type, _path(body.attribute), body.multiple)
     return await _extended(extension, service, caller)
 
 
 @router.post("/schema/event-types", status_code=201, response_model=VersionModel, responses=_PROBLEMS)
-async def new_event_type(given: EventTypeModel, service: ServiceOf, caller: CallerOf) -> Any:
-    """A new event type with the rules of its attributes, such as `mandatory` or `optional multiple`."""
-    rules = {_path(name): parse_rule(rule, name) for name, rule in given.attributes.items()}
-    return await _extended(NewEventType(EventType(given.name, rules)), service, caller)
+async def new_event_type(body: EventTypeModel, service: ServiceOf, caller: CallerOf) -> Any:
+    """Add an event type with the rules of its attributes, such as `mandatory` or `optional multiple`."""
+    rules = {_path(name): parse_rule(rule, name) for name, rule in body.attributes.items()}
+    return await _extended(NewEventType(EventType(body.name, rules)), service, caller)
 
 
 async def _extended(extension: Extension, service: Service, caller: Requester) -> dict[str, int]:
     caller.require(PUBLISH)
-    extended: Schema = await service.subscribing.extend_schema(extension)
+    extended: Schema = await service.subscriptions.extend_schema(extension)
     return {"version": extended.version}
 
 

@@ -1,4 +1,4 @@
-"""Subscriptions: create, read, list, change, renew, delete; in bulk as JSON lines; tokens, dead letters, redelivery."""
+"""Routes for subscriptions: create, list, read, change, renew, delete; bulk, tokens, dead letters, redelivery."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from fastapi import APIRouter, Query, Request, Response
 from harken.errors import AccessError, HarkenError
 from harken.server.access import SUBSCRIBE, Requester, token_name
 from harken.server.body_shapes import event_text, iso
-from harken.server.bulk_requests import taken_in_bulk
-from harken.server.drafts import changed_draft, new_draft, shown_taken, validity
+from harken.server.bulk_requests import create_in_bulk
+from harken.server.drafts import changed_draft, checked_validity, created_answer, new_draft
 from harken.server.http_answers import (
     DeadLettersModel,
     ExpiresModel,
@@ -27,8 +27,8 @@ from harken.server.models import ChangeModel, RedeliverModel, RenewModel, Subscr
 from harken.server.problems import InvalidRequestError
 from harken.server.publications import JSON_TYPES, LINE_TYPES, ContentTypeError, main_type
 from harken.server.requests import (
+    AccessOf,
     CallerOf,
-    DoorkeeperOf,
     IdOf,
     ServiceOf,
     cursor_of,
@@ -58,25 +58,25 @@ _BODIES = {
     response_model=TakenModel,
     response_model_exclude_none=True,
     responses={
-        200: {"description": "Of many: a report, a line each.", "content": {"application/x-ndjson": {}}},
+        200: {"description": "In bulk: a report with a line for each.", "content": {"application/x-ndjson": {}}},
         **problems(409, body=True),
     },
     openapi_extra=_BODIES,
 )
 async def subscribe(request: Request, response: Response, service: ServiceOf, caller: CallerOf) -> Any:
-    """Take a subscription; or many, one a line, as application/x-ndjson, with a report a line."""
+    """Create a subscription; or many, one a line, as application/x-ndjson. The report has a line for each."""
     caller.require(SUBSCRIBE)
     kind = main_type(request.headers.get("content-type", "application/json"))
     if kind in LINE_TYPES:
-        return await taken_in_bulk(request, service, caller)
+        return await create_in_bulk(request, service, caller)
     if kind not in JSON_TYPES:
-        raise ContentTypeError(f"subscriptions do not come as `{kind:.60}`", hint="send application/json")
+        raise ContentTypeError(f"subscriptions cannot be sent as `{kind:.60}`", hint="send application/json")
     draft = new_draft(json_of(await request.body()), service.settings, caller)
-    (found,) = await service.subscribing.subscribe([draft])
-    if isinstance(found, HarkenError):
-        raise found
-    response.headers["Location"] = f"/subscriptions/{quote(found.id, safe='')}"
-    return shown_taken(found, draft)
+    (outcome,) = await service.subscriptions.subscribe([draft])
+    if isinstance(outcome, HarkenError):
+        raise outcome
+    response.headers["Location"] = f"/subscriptions/{quote(outcome.id, safe='')}"
+    return created_answer(outcome, draft)
 
 
 @router.get("/subscriptions", response_model=ListModel, response_model_exclude_unset=True, responses=problems())
@@ -85,18 +85,18 @@ async def listed(
     caller: CallerOf,
     owner: str | None = None,
     language: str | None = None,
-    label: Annotated[list[str] | None, Query(description="name:value, as often as need be")] = None,
+    label: Annotated[list[str] | None, Query(description="name:value; may be repeated")] = None,
     after: str | None = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> Any:
-    """List subscriptions: whole ones where a ticket or key opens them.
+    """List subscriptions. Those that a ticket or key opens are complete.
 
-    Without API keys others are listed too, by id, language and expiry; with them they are not.
+    Without API keys, others are listed with id, language and expiry only; with API keys, they are not listed.
     """
     if caller.keys_are_on and not caller.is_admin:
         caller.require(SUBSCRIBE)
         if owner is not None and owner != caller.owner:
-            raise AccessError("others' subscriptions are not listed", is_known=True)
+            raise AccessError("a key lists the subscriptions of its owner only", is_known=True)
         owner = caller.owner
     labels = dict(_label(each) for each in label or ())
     limit = min(limit, service.settings.max_page)
@@ -105,7 +105,7 @@ async def listed(
         service.store.listed_page, after or "", limit, owner=owner, language=language, most_length=most
     )
     now = microseconds()
-    # By a label only those are found whose labels the caller may read.
+    # A filter by label matches only subscriptions whose labels the caller may read.
     shown = [
         _shown(each, caller)
         for each in rows
@@ -118,10 +118,9 @@ async def listed(
 @router.get(
     "/subscriptions/{id}", response_model=ShownModel, response_model_exclude_unset=True, responses=problems(404)
 )
-async def read(id: IdOf, service: ServiceOf, keeper: DoorkeeperOf, caller: CallerOf) -> Any:
+async def read(id: IdOf, service: ServiceOf, access: AccessOf, caller: CallerOf) -> Any:
     """Read a subscription. It needs its ticket, or a key of its owner."""
-    known = await keeper.subscription(caller, id)
-    shown = _shown(known, caller)
+    shown = _shown(await access.subscription(caller, id), caller)
     webhook = await service.readers.run(service.store.webhook, id)
     if webhook is not None:
         state, dead = webhook
@@ -143,22 +142,22 @@ async def read(id: IdOf, service: ServiceOf, keeper: DoorkeeperOf, caller: Calle
     response_model_exclude_none=True,
     responses=problems(404, body=True),
 )
-async def change(id: IdOf, given: ChangeModel, service: ServiceOf, keeper: DoorkeeperOf, caller: CallerOf) -> Any:
-    """Make a subscription another: its text, labels and delivery. Id, owner and ticket stay, and how long it is valid
-    if that is not said.
+async def change(id: IdOf, body: ChangeModel, service: ServiceOf, access: AccessOf, caller: CallerOf) -> Any:
+    """Replace the text, labels and delivery of a subscription. Id, owner and ticket stay; the validity stays unless a
+    new one is sent.
     """
-    known = await keeper.subscription(caller, id)
-    draft = changed_draft(given, known, service.settings, service.store.sealing)
-    expires_at, warnings = await service.subscribing.change(known, draft)
-    secret = draft.delivery.secret if draft.delivery.secret != known.delivery.secret else None
+    before = await access.subscription(caller, id)
+    draft = changed_draft(body, before, service.settings, service.store.sealing)
+    expires_at, warnings = await service.subscriptions.change(before, draft)
+    secret = draft.delivery.secret if draft.delivery.secret != before.delivery.secret else None
     return {"id": id, "expires_at": iso(expires_at), "warnings": list(warnings) or None, "webhook_secret": secret}
 
 
 @router.delete("/subscriptions/{id}", status_code=204, responses=problems(404))
-async def unsubscribe(id: IdOf, service: ServiceOf, keeper: DoorkeeperOf, caller: CallerOf) -> None:
-    """Let go of a subscription."""
-    await keeper.subscription(caller, id)
-    await service.subscribing.unsubscribe(id)
+async def unsubscribe(id: IdOf, service: ServiceOf, access: AccessOf, caller: CallerOf) -> None:
+    """Remove a subscription."""
+    await access.subscription(caller, id)
+    await service.subscriptions.unsubscribe(id)
 
 
 @router.post(
@@ -168,44 +167,44 @@ async def unsubscribe(id: IdOf, service: ServiceOf, keeper: DoorkeeperOf, caller
     responses=problems(404, body=True),
 )
 async def renew(
-    id: IdOf, service: ServiceOf, keeper: DoorkeeperOf, caller: CallerOf, given: RenewModel | None = None
+    id: IdOf, service: ServiceOf, access: AccessOf, caller: CallerOf, body: RenewModel | None = None
 ) -> Any:
-    """Have a subscription be valid from now on for as long as is asked, or a day."""
-    known = await keeper.subscription(caller, id)
-    valid_for = validity(given.valid_for if given is not None else None, service.settings)
-    return {"id": id, "expires_at": iso(await service.subscribing.renew(known, valid_for))}
+    """Extend a subscription: it is valid from now on for the requested time, or the server's default."""
+    subscription = await access.subscription(caller, id)
+    valid_for = checked_validity(body.valid_for if body is not None else None, service.settings)
+    return {"id": id, "expires_at": iso(await service.subscriptions.renew(subscription, valid_for))}
 
 
 @router.post("/subscriptions/{id}/token", response_model=StreamTokenModel, responses=problems(404))
-async def token(id: IdOf, service: ServiceOf, keeper: DoorkeeperOf, caller: CallerOf) -> Any:
-    """A token that opens the stream of a subscription for a few minutes, for those who cannot send headers."""
-    known = await keeper.subscription(caller, id)
+async def token(id: IdOf, service: ServiceOf, access: AccessOf, caller: CallerOf) -> Any:
+    """A token that opens the stream of a subscription for a few minutes, for clients that cannot send headers."""
+    name = token_name(await access.subscription(caller, id))
     until = microseconds() + int(service.settings.token_valid_for * 1e6)
     last = await service.readers.run(lambda: service.store.last_notification)
-    return {"token": keeper.token(caller, [token_name(known)], until), "expires_at": iso(until), "cursor": str(last)}
+    return {"token": access.token(caller, [name], until), "expires_at": iso(until), "cursor": str(last)}
 
 
 @router.get("/subscriptions/{id}/dead-letters", response_model=DeadLettersModel, responses=problems(404))
 async def dead_letters(
     id: IdOf,
     service: ServiceOf,
-    keeper: DoorkeeperOf,
+    access: AccessOf,
     caller: CallerOf,
     after: str | None = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> Any:
-    """Notifications that its webhook did not take in all tries."""
-    await keeper.subscription(caller, id)
+    """Dead letters: notifications that the webhook did not accept in any attempt."""
+    await access.subscription(caller, id)
     limit = min(limit, service.settings.max_page)
     most = service.settings.max_answer_bytes
-    found, last = await service.readers.run(service.store.dead_page, id, cursor_of(after) or 0, limit, most)
+    dead, last = await service.readers.run(service.store.dead_page, id, cursor_of(after) or 0, limit, most)
     following = json.dumps(None if last is None else str(last))
-    text = f'{{"dead_letters": [{", ".join(map(_dead_letter, found))}], "next": {following}}}'
+    text = f'{{"dead_letters": [{", ".join(map(_dead_letter, dead))}], "next": {following}}}'
     return Response(text, media_type="application/json")
 
 
 def _dead_letter(dead: DeadNotification) -> str:
-    """A dead letter as JSON, with its event as it came."""
+    """A dead letter as JSON, with its event as it was published."""
     notified = dead.notified
     plain = {
         "id": str(notified.number),
@@ -223,27 +222,27 @@ def _dead_letter(dead: DeadNotification) -> str:
     response_model=RedeliveredModel,
     responses=problems(404, body=True),
 )
-async def redeliver(id: IdOf, given: RedeliverModel, service: ServiceOf, keeper: DoorkeeperOf, caller: CallerOf) -> Any:
-    """Send notifications to the webhook again. One that had stopped starts again."""
-    known = await keeper.subscription(caller, id)
-    if known.delivery.url is None:
+async def redeliver(id: IdOf, body: RedeliverModel, service: ServiceOf, access: AccessOf, caller: CallerOf) -> Any:
+    """Send notifications to the webhook again. A stopped webhook starts again."""
+    subscription = await access.subscription(caller, id)
+    if subscription.delivery.url is None:
         raise InvalidRequestError(f"{id!r:.80} has no webhook")
-    numbers: set[int] = {cursor_of(each) or 0 for each in given.notifications or ()}
+    numbers: set[int] = {cursor_of(each) or 0 for each in body.notifications or ()}
     store, readers = service.store, service.readers
-    if given.dead:
+    if body.dead:
         numbers.update(each.notified.number for each in await readers.run(store.dead_notifications, id, 0, 10_000))
-    if given.after is not None:
-        since = max(cursor_of(given.after) or 0, known.since)
+    if body.after is not None:
+        since = max(cursor_of(body.after) or 0, subscription.since)
         numbers.update(each.number for each in await readers.run(store.notifications, {id: since}, since, 10_000))
-    found = await readers.run(store.notifications_of, id, sorted(numbers)[:10_000])
-    chosen = [each.number for each in found if each.number > known.since]
+    notified = await readers.run(store.notifications_of, id, sorted(numbers)[:10_000])
+    chosen = [each.number for each in notified if each.number > subscription.since]
     await asyncio.wrap_future(service.committer.submit(lambda writing: writing.redeliver(id, chosen)))
-    service.delivering.wake()
+    service.webhooks.wake()
     return {"redelivered": len(chosen)}
 
 
 def _shown(subscription: StoredSubscription, caller: Requester) -> dict[str, Any]:
-    """A subscription as a caller sees it."""
+    """A subscription as a caller may see it."""
     head = {"id": subscription.id, "language": subscription.language, "expires_at": iso(subscription.expires_at)}
     if not caller.opens(subscription):
         return head
@@ -258,7 +257,7 @@ def _shown(subscription: StoredSubscription, caller: Requester) -> dict[str, Any
 
 
 def _shown_state(state: WebhookState) -> str:
-    """The state of a webhook in the API's words. One that has nothing to do is active unless its last call failed."""
+    """The state of a webhook for the API: `idle` is shown as `active`, or `failing` if the last call failed."""
     if state.state != IDLE:
         return state.state
     return "failing" if state.failures else "active"
@@ -267,5 +266,5 @@ def _shown_state(state: WebhookState) -> str:
 def _label(text: str) -> tuple[str, str]:
     name, separator, value = text.partition(":")
     if not separator:
-        raise InvalidRequestError(f"{text!r:.60} is no label", hint="write name:value")
+        raise InvalidRequestError(f"{text!r:.60} is not a label", hint="write name:value")
     return name, value

@@ -1,12 +1,12 @@
-"""Webhooks: send one signed message to a URL that a subscriber chose, without letting that URL do harm.
+"""Webhooks: send a signed message to a URL that a subscriber chose, safely.
 
-    networks    which IP addresses are public, and so may be sent to
-    addresses   a URL, parsed strictly, and the addresses of its host, each one checked
-    signing     the headers by which a receiver knows who sent a message (Standard Webhooks)
-    outcomes    what became of one attempt
-    sending     the attempt: connect to a checked address, post, read a bounded answer within a deadline
-    backoff     how long to wait before the next attempt
-    hosts       which of the messages that are due are sent next, so that no host holds up the others
+    networks        the IP addresses that may be sent to: public ones, and those that the operator allows
+    addresses       parse a URL strictly, and check every address of its host
+    signing         the signature headers of a message (Standard Webhooks)
+    call_outcomes   the outcome of one attempt
+    sending         one attempt: connect to a checked address, post, read a limited answer within a deadline
+    backoff         how long to wait before the next attempt
+    hosts           which webhook is called next, so that no host delays the others
 
-When to send, and what has been sent, is decided and kept elsewhere.
+`server/delivering.py` decides what to send and when.
 """

@@ -1,4 +1,4 @@
-"""Where a webhook goes: its URL, parsed strictly, and the IP addresses of its host, each of which is checked.
+"""The receiver of a webhook: its URL, parsed strictly, and the IP addresses of its host, each of which is checked.
 
 A subscriber chooses the URL, and the server may reach machines that the subscriber must not (server-side request
 forgery). So the name is resolved once, every address is checked, and the connection goes to a checked address.
@@ -20,7 +20,7 @@ from harken.errors import HarkenError
 from harken.server.webhooks.networks import Address, Network, may_receive, plain
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""Finds the addresses of a host by its name and port. Raises OSError if there are none."""
+"""Resolves a host's name and port to addresses. Raises OSError if there are none."""
 
 _LONGEST_URL = 2_048
 _LONGEST_NAME = 253
@@ -46,7 +46,7 @@ class WebhookRefusedError(HarkenError):
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """Where a webhook goes. `path` has the query too; `addresses` are empty for a name that is not resolved yet."""
+    """The receiver of a webhook. `path` includes the query; `addresses` are empty if the name is not resolved yet."""
 
     scheme: str
     host: str
@@ -66,9 +66,9 @@ class Receiver:
 
 
 def check_url(url: str, allow: Sequence[Network] = ()) -> None:
-    """Raise WebhookRefusedError for a URL that can never be sent to, without asking the name service.
+    """Raise WebhookRefusedError for a URL that can never be sent to, without resolving its name.
 
-    A name that resolves to a private address is only refused when a message is sent.
+    A name that resolves to a private address is rejected only when a message is sent.
     """
     receiver = _parsed(url)
     is_local = receiver.host == "localhost" or receiver.host.endswith(".localhost")
@@ -78,12 +78,12 @@ def check_url(url: str, allow: Sequence[Network] = ()) -> None:
 
 
 async def system_addresses(host: str, port: int, pool: Executor | None = None) -> Sequence[str]:
-    """Ask the system's name service, in a thread of the pool or of the event loop's own."""
+    """Resolve a name with the system's name service, in a thread of the pool or of the event loop's own."""
     return await asyncio.get_running_loop().run_in_executor(pool, _looked_up, host, port)
 
 
 async def checked_addresses(url: str, allow: Sequence[Network] = (), resolve: Resolve = system_addresses) -> Receiver:
-    """The receiver of a URL with its addresses, all of which may be sent to. A name is resolved once.
+    """The receiver of a URL with its addresses, all of which are allowed. A name is resolved once.
 
     Raises WebhookRefusedError if the URL is wrong or a single address is neither public nor in a network of `allow`,
     and OSError if the name does not resolve.
@@ -97,18 +97,18 @@ async def checked_addresses(url: str, allow: Sequence[Network] = (), resolve: Re
     if not addresses:
         raise socket.gaierror(socket.EAI_NONAME, "no address")
     if not all(may_receive(address, allow) for address in addresses):
-        # The address stays unsaid: who asks may be exploring names of an inner network.
+        # The message does not reveal the address: the subscriber may be exploring an internal network.
         raise _not_public(f"`{receiver.host}` resolves to an address that is not public")
     return replace(receiver, addresses=addresses)
 
 
 def _looked_up(host: str, port: int) -> list[str]:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
-    return [str(place[0]) for *_, place in found]
+    rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+    return [str(address[0]) for *_, address in rows]
 
 
 def _parsed(url: str) -> Receiver:
-    """The receiver of a URL; its addresses are there if the host is an address."""
+    """The receiver of a URL. It has an address only if the host of the URL is one."""
     if len(url) > _LONGEST_URL:
         raise WebhookRefusedError(f"a webhook's URL has at most {_LONGEST_URL:,} characters")
     if "\\" in url or not url.isprintable() or any(character.isspace() for character in url):
@@ -133,11 +133,11 @@ def _parsed(url: str) -> Receiver:
 
 
 def _host(text: str) -> tuple[str, Address | None]:
-    """A host as it is shown to the receiver, and the address that it is unless it is a name."""
+    """A host as the header `Host` has it, and its address; None if it is a name."""
     name = text.removesuffix(".")
     labels = name.split(".")
     if ":" in name or _NUMBER.fullmatch(labels[-1]):
-        # 127.1, 0177.0.0.1 and 2130706433 are addresses to some and names to others: only one spelling is taken.
+        # Some programs read 127.1, 0177.0.0.1 and 2130706433 as addresses, others as names: accept one spelling only.
         try:
             address = ip_address(name)
         except ValueError as error:
@@ -165,5 +165,5 @@ def _check_literal(receiver: Receiver, allow: Sequence[Network]) -> None:
 
 
 def _not_public(message: str) -> WebhookRefusedError:
-    hint = "webhooks go to public addresses; whoever runs the server can allow further networks"
+    hint = "webhooks go to public addresses; the server's operator can allow further networks"
     return WebhookRefusedError(message, hint=hint)

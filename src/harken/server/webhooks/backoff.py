@@ -13,8 +13,8 @@ _MINUTE, _HOUR = 60.0, 3_600.0
 class Schedule:
     """The waits between attempts, in seconds. There is one attempt more than there are waits.
 
-    Each wait is drawn from `jitter` below to `jitter` above its length, as a share of it, so that receivers that
-    failed together are not asked again together.
+    Each wait is random, up to the share `jitter` shorter or longer, so that receivers that failed together are not
+    called again together.
     """
 
     delays: tuple[float, ...] = (
@@ -40,10 +40,7 @@ class Schedule:
             raise ValueError(f"the jitter is a share from 0 to 1: {self.jitter}")
 
     def delay_before(self, attempt: int, random: Random) -> float | None:
-        """Seconds to wait before an attempt, which are counted from 1; None if there is none so late.
-
-        The first attempt does not wait.
-        """
+        """Seconds to wait before an attempt, counted from 1; None after the last. The first attempt does not wait."""
         if attempt < 1:
             raise ValueError(f"attempts are counted from 1: {attempt}")
         if attempt == 1:

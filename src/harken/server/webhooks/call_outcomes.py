@@ -1,4 +1,4 @@
-"""What became of one attempt to deliver a webhook."""
+"""The outcome of one attempt to deliver a webhook."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
 LONGEST_WAIT = 86_400.0
-"""Seconds. A receiver that asks for a longer wait is asked again after this one."""
+"""Seconds. A receiver that requests a longer wait is called again after this one."""
 
 _LONGEST_EXCERPT = 200
 _SECONDS = re.compile(r"[0-9]+")
@@ -18,12 +18,12 @@ _ASK_TO_WAIT = (429, 503)
 
 
 class OutcomeKind(StrEnum):
-    """What the caller does next."""
+    """The kind of an outcome, which decides what happens next."""
 
     DELIVERED = "delivered"
     """The receiver answered with a 2xx: nothing more to do."""
     RETRY = "retry"
-    """Any other answer, a redirect among them, or none: try again later."""
+    """Any other answer, including a redirect, or none: try again later."""
     GONE = "gone"
     """The receiver answered 410: it wants no further messages."""
     REFUSED = "refused"
@@ -32,7 +32,7 @@ class OutcomeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """The end of one attempt. `retry_after` is the wait in seconds that the receiver asked for.
+    """The outcome of one attempt. `retry_after` is the wait in seconds that the receiver requested.
 
     `reason` is one short line for the subscriber to read. It may quote the receiver: escape it where it is shown.
     """
@@ -56,7 +56,7 @@ def of_answer(status: int, retry_after: str | None, start: bytes) -> CallOutcome
 
 
 def printable(text: str) -> str:
-    """The first 200 characters of a text on one line, with runs of spaces and of what cannot be printed as a space."""
+    """The first 200 characters of a text on one line. Runs of white space and unprintable characters become a space."""
     shown = "".join(character if character.isprintable() else " " for character in text)
     return " ".join(shown.split())[:_LONGEST_EXCERPT]
 
@@ -65,7 +65,7 @@ def _wait(header: str) -> float | None:
     """The seconds to wait by a `Retry-After` header, which is a number of seconds or a date; None if it is neither."""
     text = header.strip()
     if text.isascii() and _SECONDS.fullmatch(text):
-        # A number of thousands of digits is slow to convert, or refused.
+        # Converting thousands of digits is slow, or raises a ValueError.
         return LONGEST_WAIT if len(text) > 9 else min(float(text), LONGEST_WAIT)
     try:
         date = parsedate_to_datetime(text)

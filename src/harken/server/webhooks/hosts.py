@@ -1,10 +1,10 @@
-"""Which claimed webhooks are called next: hosts and owners take turns, and slow hosts have calls of their own.
+"""Which claimed webhooks are called next: hosts and owners take turns, and slow hosts cannot use up all calls.
 
-A call that hangs is kept until its timeout, so what must not happen is that such calls fill all places. Half of the
-calls are for hosts that answered quickly the last time. The other half is for hosts that have not answered yet, which
-get one call at a time, and for slow ones, which get half of it. In each of the three a host gets a quarter of what is
-still free at most, and an owner as much as is still free, so that something is left for the next (Choudhury and Hahne,
-"Dynamic queue length thresholds for shared-memory packet switches", 1998). The same holds of places to wait for a call.
+A call that hangs lasts until its timeout, and such calls must not take all places. Half of the calls are for hosts that
+answered quickly the last time. The other half is for hosts that have not answered yet, which get one call at a time,
+and for slow ones, which get at most half of it. In each of the three, a host gets at most a quarter of the free calls,
+and an owner as many as are still free, so that some are left for the next (Choudhury and Hahne, "Dynamic queue length
+thresholds for shared-memory packet switches", 1998). Places in the queue for a call are shared in the same way.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import NamedTuple
 from harken.store import WebhookState
 
 _SHARE = 16
-"""One host gets a sixteenth of the calls at once, at most."""
+"""One host gets at most 1/_SHARE of the calls at once."""
 _FREE_SHARE = 4
-"""A host gets a quarter of what is free, at most: of calls, and of places to wait."""
+"""A host gets at most 1/_FREE_SHARE of the free calls, and of the free places in the queue."""
 _QUICK_SECONDS = 1.0
-_PUT_OFF_SECONDS, _PUT_OFF_SLOW_SECONDS = 0.25, 5.0
+_POSTPONE_SECONDS, _POSTPONE_SLOW_SECONDS = 0.25, 5.0
 _MOST_REMEMBERED = 10_000
-"""Hosts whose pace is remembered while nothing is sent to them."""
+"""Most hosts whose pace is remembered."""
 
 
 class Pace(Enum):
@@ -36,7 +36,7 @@ class Pace(Enum):
 
 
 _MOST_WAITING = {Pace.QUICK: 8, Pace.NEW: 16, Pace.SLOW: 8}
-"""Webhooks that wait for all hosts of a pace, as multiples of the calls at once."""
+"""Most webhooks that wait for all hosts of a pace, as multiples of the calls at once."""
 _LONGEST_QUEUE = {Pace.QUICK: 4.0, Pace.NEW: 0.5, Pace.SLOW: 1.0}
 """Webhooks of one owner that wait for one host, in its shares of the calls. Those beyond are put off."""
 
@@ -44,18 +44,18 @@ _LONGEST_QUEUE = {Pace.QUICK: 4.0, Pace.NEW: 0.5, Pace.SLOW: 1.0}
 class _Waiting(NamedTuple):
     state: WebhookState
     since: float
-    """When it was claimed."""
+    """When the webhook was claimed."""
     pace: Pace
-    """That of its host at that time."""
+    """The pace of its host when it was claimed."""
 
 
 @dataclass(slots=True)
 class _Call:
     owner: str | None
     pace: Pace
-    """That of the host when the call began; a first one that takes long becomes slow."""
+    """The pace of the host when the call began. A call of a new host that takes long becomes slow."""
     since: float | None
-    """When the message that is under way was sent; None between two of them."""
+    """When the current message was sent; None between two messages."""
 
     def takes_long(self, now: float) -> bool:
         return self.since is not None and now - self.since > _QUICK_SECONDS
@@ -64,12 +64,12 @@ class _Call:
 @dataclass(slots=True)
 class _Host:
     waiting: dict[str | None, deque[_Waiting]] = field(default_factory=dict)
-    """Webhooks by owner. The owner whose turn it is comes first."""
+    """Waiting webhooks by owner. The owner whose turn it is comes first."""
     calls: dict[str, _Call] = field(default_factory=dict)
-    """The calls that are under way, by subscription."""
+    """The calls in progress, by subscription."""
 
-    def give_back(self, before: float) -> Iterator[_Waiting]:
-        """Take out the webhooks that were claimed before a time."""
+    def remove_claimed_before(self, before: float) -> Iterator[_Waiting]:
+        """Remove and return the waiting webhooks that were claimed before a time."""
         for owner, queue in [*self.waiting.items()]:
             while queue and queue[0].since < before:
                 yield queue.popleft()
@@ -78,15 +78,15 @@ class _Host:
 
 
 class Hosts:
-    """The calls that are under way and those that wait for them, by host. Times are seconds of any clock."""
+    """The calls in progress and the webhooks that wait for a call, by host. Times are seconds of any clock."""
 
     def __init__(self, most: int, patience: float) -> None:
-        """`most` are the calls at once. A webhook that waits longer than `patience` is given back."""
+        """At most `most` calls at once. A webhook that waits longer than `patience` seconds is removed."""
         self._most = most
         self._share = max(1, most // _SHARE)
         self._patience = patience
         self._hosts: dict[str, _Host] = {}
-        """The host whose turn it is comes first."""
+        """By name. The host whose turn it is comes first."""
         self._known: dict[str, str] = {}
         """The host of every subscription that waits or is called."""
         self._paces: OrderedDict[str, Pace] = OrderedDict()
@@ -100,14 +100,14 @@ class Hosts:
 
     @property
     def subscriptions(self) -> list[str]:
-        """Those that wait or are called."""
+        """The subscriptions whose webhooks wait or are called."""
         return list(self._known)
 
     def __contains__(self, id: str) -> bool:
         return id in self._known
 
     def add(self, name: str, state: WebhookState, now: float) -> bool:
-        """Have a webhook wait for its host. Returns False if too many of its owner do, or of all for such hosts."""
+        """Queue a webhook for its host. Returns False if too many wait, of its owner or for hosts of its pace."""
         host, pace = self._hosts.get(name, _Host()), self._pace(name, now)
         queue = host.waiting.get(state.owner, deque())
         free = _MOST_WAITING[pace] * self._most - self._waiting[pace]
@@ -120,15 +120,15 @@ class Hosts:
         self._known[state.subscription] = name
         return True
 
-    def put_off_seconds(self, name: str, now: float) -> float:
-        """How long those wait that there was no room for: longer where calls take long."""
-        return _PUT_OFF_SLOW_SECONDS if self._pace(name, now) is Pace.SLOW else _PUT_OFF_SECONDS
+    def postpone_seconds(self, name: str, now: float) -> float:
+        """How long to postpone webhooks that the queue has no room for: longer for slow hosts."""
+        return _POSTPONE_SLOW_SECONDS if self._pace(name, now) is Pace.SLOW else _POSTPONE_SECONDS
 
     def begin(self, now: float) -> tuple[list[WebhookState], list[str]]:
-        """The webhooks to call now, and the subscriptions of those that waited too long and are to be claimed anew."""
+        """The webhooks to call now, and the subscriptions of those that waited too long: release their claims."""
         late: list[str] = []
         for host in [*self._hosts.values()]:
-            for each in host.give_back(now - self._patience):
+            for each in host.remove_claimed_before(now - self._patience):
                 self._waiting[each.pace] -= 1
                 late.append(each.state.subscription)
         for id in late:
@@ -146,11 +146,11 @@ class Hosts:
         return chosen, late
 
     def sent(self, id: str, now: float) -> None:
-        """A message to a webhook that is called is under way."""
+        """Note that a call's message is being sent."""
         self._call(id).since = now
 
     def answered(self, id: str, now: float) -> bool:
-        """The message has its answer, or never gets one. Returns whether that says something new of its host."""
+        """Note that a message was answered, or failed. Returns whether the pace of its host has changed."""
         call, name = self._call(id), self._known[id]
         before = self._paces.get(name)
         self._paces[name] = Pace.SLOW if call.takes_long(now) else Pace.QUICK
@@ -161,19 +161,19 @@ class Hosts:
         return self._paces[name] is not before
 
     def end(self, id: str) -> None:
-        """A call is over."""
+        """Remove a finished call."""
         del self._hosts[self._known[id]].calls[id]
         self._calls -= 1
         self._forget(id)
 
     def _begin_one(self, name: str, places: _Places, now: float) -> WebhookState | None:
-        """Begin a call of a host, for the first owner who may have one; None if nobody may."""
+        """Begin a call of a host, for the first owner who may have one; None if no owner may."""
         host, pace = self._hosts[name], self._pace(name, now)
         free = places.free(pace)
         at_once = 1 if pace is Pace.NEW else min(self._share, max(1, free // _FREE_SHARE))
         if free <= 0 or len(host.calls) >= at_once:
             return None
-        owner = next((each for each in host.waiting if each is None or places.taken(each, pace) < free), None)
+        owner = next((each for each in host.waiting if each is None or places.calls_of(each, pace) < free), None)
         queue = host.waiting.pop(owner, None)
         if queue is None:
             return None
@@ -203,26 +203,26 @@ class Hosts:
 
 
 class _Places:
-    """The calls that are still free, by pace, and how many each owner has."""
+    """The free calls by pace, and how many calls each owner has."""
 
     def __init__(self, most: int, calls: list[_Call], now: float) -> None:
         for call in calls:
             if call.pace is Pace.NEW and call.takes_long(now):
                 call.pace = Pace.SLOW
-        taken = Counter(call.pace for call in calls)
+        busy = Counter(call.pace for call in calls)
         self._owners = Counter((call.owner, call.pace is Pace.QUICK) for call in calls)
         self._free = {
-            Pace.QUICK: max(1, most - most // 2) - taken[Pace.QUICK],
-            Pace.NEW: max(1, most // 2) - taken[Pace.NEW] - taken[Pace.SLOW],
-            Pace.SLOW: max(1, most // 4) - taken[Pace.SLOW],
+            Pace.QUICK: max(1, most - most // 2) - busy[Pace.QUICK],
+            Pace.NEW: max(1, most // 2) - busy[Pace.NEW] - busy[Pace.SLOW],
+            Pace.SLOW: max(1, most // 4) - busy[Pace.SLOW],
         }
 
     def free(self, pace: Pace) -> int:
-        """How many calls may begin of hosts of a pace. Slow ones take from those of new ones, too."""
+        """How many calls of hosts of a pace may begin. Calls of slow hosts count for new hosts, too."""
         return min(self._free[Pace.NEW], self._free[Pace.SLOW]) if pace is Pace.SLOW else self._free[pace]
 
-    def taken(self, owner: str, pace: Pace) -> int:
-        """The calls that an owner has of those that hosts of a pace share."""
+    def calls_of(self, owner: str, pace: Pace) -> int:
+        """How many calls an owner has: of quick hosts, or of new and slow hosts together."""
         return self._owners[owner, pace is Pace.QUICK]
 
     def take(self, call: _Call) -> None:

@@ -1,4 +1,4 @@
-"""Which IP addresses a webhook may be sent to: public ones, and those of networks that the operator allows."""
+"""The IP addresses that webhooks may be sent to: public ones, and those in networks that the operator allows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-# `is_global` changed between releases of Python. What it must say here is listed, so that every release agrees.
+# `is_global` differs between releases of Python: this list makes them agree.
 _NOT_PUBLIC: tuple[Network, ...] = (
     IPv4Network("0.0.0.0/8"),  # this host
     IPv4Network("10.0.0.0/8"),
@@ -31,24 +31,24 @@ _NOT_PUBLIC: tuple[Network, ...] = (
     IPv6Network("2002::/16"),  # 6to4 wraps an IPv4 address of any kind, and is retired
     IPv6Network("3fff::/20"),  # documentation
 )
-_PUBLIC_IPV6 = IPv6Network("2000::/3")  # all unicast that has been given out
+_PUBLIC_IPV6 = IPv6Network("2000::/3")  # all global unicast that has been allocated
 _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 def plain(address: Address) -> Address:
-    """The IPv4 address in an IPv4-mapped one (::ffff:1.2.3.4), which is where a connection to it goes; others as is."""
+    """The IPv4 address in an IPv4-mapped one (::ffff:1.2.3.4), to which connections to it go; others unchanged."""
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return address if mapped is None else mapped
 
 
 def may_receive(address: Address, allow: Sequence[Network] = ()) -> bool:
-    """Whether webhooks may be sent to an address: it is public, or in one of the networks that are allowed."""
+    """Whether webhooks may be sent to an address: it is public, or in a network of `allow`."""
     address = plain(address)
     if isinstance(address, IPv6Address) and address.scope_id is not None:
-        return False  # only an address of this very link has a scope
+        return False  # only link-local addresses have a scope
     if any(address in network for network in allow):
         return True
-    if address in _NAT64:  # a gateway turns it into the IPv4 address in its last 32 bits
+    if address in _NAT64:  # a gateway translates it to the IPv4 address in its last 32 bits
         return may_receive(IPv4Address(int(address) & 0xFFFF_FFFF), allow)
     return _is_public(address)
 

@@ -1,4 +1,4 @@
-"""One attempt to deliver a webhook: connect to a checked address, post the message, read a bounded answer in time."""
+"""One attempt to deliver a webhook: connect to a checked address, post the message, read a limited answer in time."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from harken.server.webhooks.networks import Network
 from harken.server.webhooks.signing import signed_headers
 
 _MOST_BYTES = 65_536
-"""Bytes of an answer that are read."""
+"""Most bytes of an answer that are read."""
 _MOST_ADDRESSES = 8
-"""Addresses of one name that are tried in one attempt."""
+"""Most addresses of one name that are tried in one attempt."""
 _CONNECT_SECONDS = 5.0
 _LOOKUP_THREADS = 64
 
@@ -36,8 +36,8 @@ _LOOKUP_THREADS = 64
 class Sender:
     """Sends webhooks, a bounded number at a time. Close it when done, or use it as an asynchronous context manager.
 
-    It has no cookies, follows no redirects and reads nothing from the environment, and it logs no URLs, which may hold
-    a receiver's key: therefore it uses the transport of httpx without a client around it.
+    It uses the transport of httpx without a client: no cookies, no redirects, nothing from the environment, and no URLs
+    in the log, since these may contain a receiver's key.
     """
 
     def __init__(
@@ -49,18 +49,18 @@ class Sender:
         resolve: Resolve | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """`allow` are networks that may be sent to though they are not public, `deadline` the seconds of an attempt,
-        `connections` the attempts at one time, and `tls` the certificates to trust, if not those of certifi.
+        """`allow`: private networks that may be sent to. `deadline`: most seconds of an attempt. `connections`: most
+        attempts at one time. `tls`: the certificates to trust; those of certifi by default.
         """
         self._allow = tuple(allow)
         self._deadline = deadline
         self._slots = asyncio.Semaphore(connections)
-        # Lookups have threads of their own: a slow name service must not hold up others who use the event loop's, and
-        # names that hang, one a connection at most, must not hold up other names.
+        # Lookups have threads of their own: a slow name service must not block the event loop's pool, and names that
+        # hang, at most one for each connection, must not block other names.
         self._lookups = ThreadPoolExecutor(max(_LOOKUP_THREADS, connections), "webhook-lookup")
         self._resolve = resolve if resolve is not None else partial(system_addresses, pool=self._lookups)
-        # Connections are known by their address, and two names may share one. One that was verified for the first name
-        # must not serve the second, so none is kept.
+        # httpx would reuse a connection by its address, which two names may share. A connection that was verified for
+        # one name must not serve another, so none is kept alive.
         self._transport = httpx.AsyncHTTPTransport(
             verify=True if tls is None else tls,
             trust_env=False,
@@ -70,10 +70,10 @@ class Sender:
     async def send(
         self, url: str, secrets: Sequence[str], message_id: str, body: bytes, content_type: str = "application/json"
     ) -> CallOutcome:
-        """Post a message, signed with every secret, and tell what became of it.
+        """Post a message, signed with every secret, and return the outcome.
 
-        Waits for one of the connections to be free, which is not counted towards the deadline. What a receiver or a
-        network does is an outcome, never an error. Raises WebhookSecretError and ValueError as `signed_headers` does.
+        The deadline does not include waiting for a free connection. Failures of the receiver or the network are
+        outcomes, never errors. Raises WebhookSecretError and ValueError as `signed_headers` does.
         """
         async with self._slots:
             headers = signed_headers(secrets, message_id, int(time.time()), body)
@@ -86,7 +86,7 @@ class Sender:
                 return CallOutcome(OutcomeKind.REFUSED, error.message)
             except (OSError, httpx.TransportError) as error:
                 return CallOutcome(OutcomeKind.RETRY, self._described(error))
-            # The status decides from here on, even if the body is late or broken: the message has arrived.
+            # From here on only the status counts, even if the body is late or broken: the message has arrived.
             try:
                 start = await _start_of(answer, ends)
             finally:
@@ -106,12 +106,12 @@ class Sender:
         await self.aclose()
 
     async def _posted(self, receiver: Receiver, headers: dict[str, str], body: bytes) -> httpx.Response:
-        """The answer of the first address that accepts a connection; its body is still to be read."""
+        """The answer of the first address that accepts a connection, with its body unread."""
         headers |= {"Host": receiver.authority, "User-Agent": "Harken", "Connection": "close"}
-        # The body is read as it comes: a small answer could unpack to a large one.
+        # No compression: a small answer could decompress to a large one.
         headers |= {"Accept-Encoding": "identity"}
         times = {"connect": _CONNECT_SECONDS, "read": self._deadline, "write": self._deadline, "pool": self._deadline}
-        # By `sni_hostname` the certificate is verified for the name, although the URL has the address.
+        # With `sni_hostname` the certificate is verified for the name, although the URL has the address.
         extensions = {"sni_hostname": receiver.host, "timeout": times}
         failure: httpx.TransportError = httpx.ConnectError("no address")
         for address in receiver.addresses[:_MOST_ADDRESSES]:
@@ -120,12 +120,12 @@ class Sender:
             )
             try:
                 return await self._transport.handle_async_request(request)
-            except (httpx.ConnectError, httpx.ConnectTimeout) as error:  # nothing was sent: the next one may be up
+            except (httpx.ConnectError, httpx.ConnectTimeout) as error:  # nothing was sent: try the next address
                 failure = error
         raise failure
 
     def _described(self, error: Exception) -> str:
-        """Why there was no answer, for the subscriber."""
+        """Why there was no answer, in words for the subscriber."""
         if isinstance(error, socket.gaierror):
             return "the name of the host does not resolve"
         if isinstance(error, httpx.ConnectTimeout):
@@ -138,7 +138,7 @@ class Sender:
 
 
 async def _start_of(answer: httpx.Response, ends: float) -> bytes:
-    """The start of an answer's body, as much of it as came in time."""
+    """The start of an answer's body, as far as it arrived in time."""
     start = bytearray()
     with suppress(OSError, httpx.TransportError):  # TimeoutError is an OSError
         async with asyncio.timeout_at(ends):
@@ -150,7 +150,7 @@ async def _start_of(answer: httpx.Response, ends: float) -> bytes:
 
 
 def _cause(error: BaseException) -> str:
-    """What the system or TLS says of a failure, or else what httpx says."""
+    """The message of the operating system or TLS for a failure, or else that of httpx."""
     for each in _chain(error):
         if isinstance(each, ssl.SSLCertVerificationError):
             return each.verify_message

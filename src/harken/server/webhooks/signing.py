@@ -1,4 +1,4 @@
-"""Signatures of webhooks, as Standard Webhooks (standardwebhooks.com) defines them, and the secrets behind them."""
+"""Signatures of webhooks and their secrets, as Standard Webhooks (standardwebhooks.com) defines them."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from harken.errors import HarkenError
 _PREFIX = "whsec_"
 _NEW_BYTES = 32
 _FEWEST_BYTES, _MOST_BYTES = 24, 64
-# The id is signed as `id.timestamp.body`: a full stop in it could be read as the end of it.
+# The signed text is `id.timestamp.body`, so the id must not contain a full stop.
 _MESSAGE_ID = re.compile(r"[!-\-/-~]{1,256}")
 
 
 class WebhookSecretError(HarkenError):
-    """A secret for signing webhooks is not in the form that receivers understand. The message does not repeat it."""
+    """A secret for signing webhooks is not in the form of Standard Webhooks. The message does not repeat the secret."""
 
 
 def new_secret() -> str:
-    """A random secret, for the subscriber to keep."""
+    """A random secret, shared with the subscriber."""
     return _PREFIX + base64.b64encode(randomness.token_bytes(_NEW_BYTES)).decode("ascii")
 
 
 def signing_key(secret: str) -> bytes:
-    """The key in a secret. Raises WebhookSecretError if it is none."""
+    """The key in a secret. Raises WebhookSecretError if the secret is invalid."""
     hint = f"write `{_PREFIX}` and {_FEWEST_BYTES} to {_MOST_BYTES} random bytes in base64, or leave the secret out"
     if not secret.startswith(_PREFIX):
         raise WebhookSecretError(f"a webhook's secret begins with `{_PREFIX}`", hint=hint)
     try:
         key = base64.b64decode(secret.removeprefix(_PREFIX).encode("ascii"), validate=True)
     except (binascii.Error, UnicodeEncodeError):
-        # Not chained: the error below it has the secret in it.
+        # Not chained: the original error contains the secret.
         raise WebhookSecretError(f"a webhook's secret is base64 after `{_PREFIX}`", hint=hint) from None
     if not _FEWEST_BYTES <= len(key) <= _MOST_BYTES:
         raise WebhookSecretError(f"a webhook's secret has {_FEWEST_BYTES} to {_MOST_BYTES} bytes", hint=hint)
@@ -46,14 +46,14 @@ def signing_key(secret: str) -> bytes:
 def signed_headers(secrets: Sequence[str], message_id: str, timestamp: int, body: bytes) -> dict[str, str]:
     """The headers that identify and sign a message, with a signature for each secret.
 
-    There are several secrets while a subscriber changes from one to the next. The id is that of the message and stays
-    the same from attempt to attempt; the timestamp, in seconds, is that of the attempt. Raises WebhookSecretError for a
-    secret that is none, and ValueError without secrets or for an id that has spaces, full stops or no ASCII.
+    There are several secrets while a subscriber replaces one. All attempts of a message have the same id; the
+    timestamp, in seconds, is that of the attempt. Raises WebhookSecretError for an invalid secret, and ValueError
+    without secrets, or for an id that has spaces, full stops or characters beyond ASCII.
     """
     if not secrets:
         raise ValueError("a webhook is signed with one secret at least")
     if not _MESSAGE_ID.fullmatch(message_id):
-        raise ValueError(f"this cannot be the id of a message: {message_id!r}")
+        raise ValueError(f"not the id of a message: {message_id!r}")
     signed = b"%s.%d.%s" % (message_id.encode("ascii"), timestamp, body)
     return {
         "webhook-id": message_id,

@@ -229,7 +229,7 @@ def test_an_empty_engine():
     assert engine.match(b"<a/>").ids == []
     engine.merge()
     assert engine.match(b"<a/>").ids == []
-    assert engine.documents() == ()
+    assert engine.internals.document_paths() == ()
 
 
 def test_several_documents_in_one_event():
@@ -270,7 +270,7 @@ def test_sql_and_xpath_side_by_side():
     assert sorted(engine.match({"n": 2, "document": "<a/>"}).ids) == ["/a"]
     assert engine.match({"n": 1}).ids == ["flat"]
     assert sorted(engine.match(b"<a><b/></a>").ids) == ["/a", "text"]
-    assert engine.documents() == (("document",),)
+    assert engine.internals.document_paths() == (("document",),)
 
 
 def test_a_text_may_take_the_place_of_one_in_another_language():

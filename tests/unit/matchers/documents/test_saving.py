@@ -10,6 +10,7 @@ import pytest
 
 from harken import Engine
 from harken.errors import OutdatedError, SegmentError
+from harken.internals import join_engines
 from harken.matchers.documents import saving
 from harken.matchers.documents.matcher import XPathMatcher
 
@@ -114,10 +115,10 @@ def test_cut_and_joined() -> None:
     engine.subscribe("flat", "n = 1")
     engine.subscribe("program", "xpath_boolean(doc, '/a')")
     expected = answers(engine)
-    parts = engine.cut(3)
+    parts = engine.internals.cut(3)
     assert [sorted(chain.from_iterable(each)) for each in zip(*map(answers, parts), strict=True)] == expected
     assert sum(part.stats().get("documents", {"subscriptions": 0})["subscriptions"] for part in parts) == len(texts)
-    joined, twice = Engine.join(parts)
+    joined, twice = join_engines(parts)
     assert not twice
     assert answers(joined) == expected
     assert sorted(joined.match({"n": 1, "doc": "<a/>"}).ids) == ["flat", "program"]
@@ -128,7 +129,7 @@ def test_cut_and_joined() -> None:
 
 def test_joined_engines_keep_the_first_of_an_id() -> None:
     left, right = made({"x": "/b", "l": "/a"}), made({"x": "/a", "r": "//z"})
-    joined, twice = Engine.join([left, right])
+    joined, twice = join_engines([left, right])
     assert twice == ["x"]
     assert answers(joined) == [["l", "r"], ["l", "r"], ["l"], ["x"]]
 
@@ -150,7 +151,7 @@ def test_what_was_learnt_is_kept(tmp_path: Path) -> None:
     found = loaded.match_batch(documents)
     assert max(found.candidates) == 1
     assert found.counts == [1] * 300 + [0] * 100
-    (half, _) = loaded.cut(2)
+    (half, _) = loaded.internals.cut(2)
     assert matcher_of(half)._tally.frequencies.documents >= learnt.documents
 
 

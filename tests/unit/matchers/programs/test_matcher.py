@@ -11,6 +11,7 @@ import pytest
 from drawn import needs_laboratory
 from harken import Engine, Limits
 from harken.errors import ContradictionError, LanguageError
+from harken.internals import join_engines
 from harken.language import Compiler
 from harken.language.compiled import FlatPlan, ProgramPlan
 from harken.matchers.columnar.view import ColumnarView
@@ -146,10 +147,10 @@ def test_cut_and_joined() -> None:
     engine.subscribe_many((f"{place}", f"cmd LIKE '%load%' AND size > {place}") for place in range(9))
     engine.subscribe_many((f"flat{place}", f"size > {place}") for place in range(9))
     expected = sorted(engine.match(EVENT).ids)
-    parts = engine.cut(3)
+    parts = engine.internals.cut(3)
     assert sorted(id for part in parts for id in part.match(EVENT).ids) == expected
     assert all(part.stats()["programs"]["subscriptions"] == 3 for part in parts)
-    joined, twice = Engine.join(parts)
+    joined, twice = join_engines(parts)
     assert not twice
     assert sorted(joined.match(EVENT).ids) == expected
 
@@ -246,7 +247,7 @@ def test_an_index_that_is_empty_again_is_cut() -> None:
     engine.subscribe("p", "x LIKE '%foo%'")
     engine.subscribe("f", "x = 1")
     engine.unsubscribe("p")
-    assert sorted(len(part) for part in engine.cut(2)) == [0, 1]
+    assert sorted(len(part) for part in engine.internals.cut(2)) == [0, 1]
 
 
 def test_a_long_chain_of_alternatives_is_compiled_soon() -> None:

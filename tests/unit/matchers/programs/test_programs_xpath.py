@@ -11,6 +11,7 @@ import pytest
 
 from harken import Engine, Limits
 from harken.errors import DecodeError, LimitError
+from harken.internals import join_engines
 from harken.language import Compiler
 from harken.matchers import ALGORITHMS
 
@@ -67,7 +68,7 @@ def test_every_algorithm_finds_the_same(algorithm: str) -> None:
     assert answers(engine) == EXPECTED
     assert [sorted(engine.match(event).ids) for event in EVENTS] == EXPECTED
     assert engine.stats()["programs"]["subscriptions"] == 7
-    assert set(engine.documents()) == {("doc",), ("note",)}
+    assert set(engine.internals.document_paths()) == {("doc",), ("note",)}
 
 
 def test_the_same_document_is_read_for_several() -> None:
@@ -118,9 +119,9 @@ def test_cut_and_joined(algorithm: str) -> None:
     expected = answers(engine)
     assert len(expected[0]) == len(EXPECTED[0]) + 9
     if algorithm == "columnar":
-        parts = engine.cut(3)
+        parts = engine.internals.cut(3)
         assert [sorted(chain.from_iterable(each)) for each in zip(*map(answers, parts), strict=True)] == expected
-        joined, twice = Engine.join(parts)
+        joined, twice = join_engines(parts)
         assert not twice
         assert answers(joined) == expected
 
@@ -147,7 +148,7 @@ def test_replaced_and_unsubscribed() -> None:
             engine.unsubscribe(id)
     assert answers(engine) == [[]] * 6
     engine.merge()
-    assert engine.documents() == ()
+    assert engine.internals.document_paths() == ()
     assert engine.match({"doc": "<no document"}).ids == []
 
 

@@ -75,6 +75,6 @@ def test_all_of_them_in_one_subscription(order: str) -> None:
         engine.subscribe("a", where.replace("similar(driver, ?who, ?alike) AND ?alike < 50", "?who <> driver"))
         event = {"at": [0.5, 0.5], "plate": "B-1", "kind": "Van", "speed": 60, "driver": "Bob"}
         others = [{"at": [2, 2]}, {"plate": "A-1"}, {"kind": "Bike"}, {"speed": 50}, {"driver": "Ann"}, {"at": "here"}]
-        found = engine.match_batch([event, *(event | each for each in others)])
-        assert found.ids == [["a"], [], [], [], [], [], []]
-        assert [(index, id) for index, id, _ in found.errors] == [(6, "a")]
+        matches = engine.match_batch([event, *(event | each for each in others)])
+        assert matches.ids == [["a"], [], [], [], [], [], []]
+        assert [(index, id) for index, id, _ in matches.errors] == [(6, "a")]

@@ -89,7 +89,7 @@ TRIPLES = st.one_of(
 @given(st.sets(TRIPLES, max_size=14))
 def test_all_that_follows_and_nothing_else(triples: set[Triple]) -> None:
     facts = closed(triples, 10_000)
-    found = {
+    closure = {
         (subject, relation, thing)
         for relation, pairs in facts.pairs.items()
         for subject, things in pairs.items()
@@ -97,13 +97,13 @@ def test_all_that_follows_and_nothing_else(triples: set[Triple]) -> None:
     }
     # A class is below itself or not, as one likes.
     expected = {each for each in fixpoint(triples) if not (each[1] == SUBCLASS and each[0] == each[2])}
-    assert found == expected
-    assert found == {
+    assert closure == expected
+    assert closure == {
         (subject, relation, thing)
         for relation, pairs in facts.inverse.items()
         for thing, subjects in pairs.items()
         for subject in subjects
-    } | {each for each in found if each[1] not in facts.inverse}
+    } | {each for each in closure if each[1] not in facts.inverse}
     for thing, kinds in facts.kinds.items():
         above = {other for one, relation, other in expected if one == thing and relation in (TYPE, SUBCLASS)}
         assert kinds == above | ({thing} & facts.classes)
@@ -152,8 +152,8 @@ def test_related() -> None:
     _, related = ontology(graph())
 
     def ask(*arguments: Any) -> Any:
-        (found,) = related([{}], *(each if each is harken.FREE else [each] for each in arguments))
-        return sorted(found) if isinstance(found, list) else found
+        (answer,) = related([{}], *(each if each is harken.FREE else [each] for each in arguments))
+        return sorted(answer) if isinstance(answer, list) else answer
 
     free = harken.FREE
     assert ask("rex", "partOf", free) == [("pack",), ("zoo",)]
@@ -187,11 +187,11 @@ def test_an_engine_that_reasons() -> None:
         engine.subscribe("no such", "related(who, 'partof', ?whole)")
     engine.subscribe("asked", "is_a(kind, asked)")
     beagle = {"kind": "Beagle", "weight": 9, "asked": "Animel"}
-    found = engine.match_batch([beagle, {"kind": "stone"}, {"who": "rex"}, {"who": "ann"}])
-    assert [sorted(ids) for ids in found.ids] == [["animals"], ["others"], ["in the zoo", "old"], []]
-    told = {(index, id): str(error) for index, id, error in found.errors}
-    assert "there is no class `Animel`: did you mean `Animal`" in told[0, "asked"]
-    assert set(told) == {(0, "asked")}
+    matches = engine.match_batch([beagle, {"kind": "stone"}, {"who": "rex"}, {"who": "ann"}])
+    assert [sorted(ids) for ids in matches.ids] == [["animals"], ["others"], ["in the zoo", "old"], []]
+    messages = {(index, id): str(error) for index, id, error in matches.errors}
+    assert "there is no class `Animel`: did you mean `Animal`" in messages[0, "asked"]
+    assert set(messages) == {(0, "asked")}
 
 
 def test_ambiguous_names_are_refused() -> None:
@@ -211,9 +211,9 @@ def test_values_that_are_no_names() -> None:
     _, related = ontology(graph())
     engine = harken.Engine(operators=[related])
     engine.subscribe("a", "related('rex', 'age', what)")
-    found = engine.match_batch([{"what": [1, 2]}, {"what": 7}])
-    assert found.ids == [[], ["a"]]
-    assert "[1, 2] is neither a name nor a value" in str(found.errors[0][2])
+    matches = engine.match_batch([{"what": [1, 2]}, {"what": 7}])
+    assert matches.ids == [[], ["a"]]
+    assert "[1, 2] is neither a name nor a value" in str(matches.errors[0][2])
 
 
 def test_nodes_without_names_lead_on_and_are_not_bound() -> None:
@@ -262,5 +262,5 @@ def test_what_is_no_ontology(tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match=r"is in no known format: `\.json`") as caught:
         ontology(tmp_path / "zoo.json")
     assert caught.value.hint == 'ontology(source, format="turtle"), or "xml" or "nt"'
-    with pytest.raises(OperatorError, match="an ontology is a file or a graph of rdflib's, not a int"):
+    with pytest.raises(OperatorError, match="an ontology is a file or an rdflib graph, not a int"):
         ontology(7)  # type: ignore[arg-type]

@@ -114,19 +114,19 @@ def test_distance_as_to_the_nearest_of_many_points(ring: Ring, offset: tuple[flo
     place = ring[0][0] + scale * offset[0], ring[0][1] + scale * offset[1]
     assume(abs(place[0]) <= 180 and abs(place[1]) <= 90)
     _, distance = spatial(collection(feature("r", polygon(ring))))
-    ((found,),) = distance([{}], [place], ["r"], harken.FREE)
+    ((metres,),) = distance([{}], [place], ["r"], harken.FREE)
     if is_inside(ring, *place):
-        assert found == 0.0
+        assert metres == 0.0
     else:
-        assert found == pytest.approx(metres_by_sampling(ring, place), abs=1.0, rel=1e-9)
+        assert metres == pytest.approx(metres_by_sampling(ring, place), abs=1.0, rel=1e-9)
 
 
 @given(st.floats(-180, 180), st.floats(-90, 90), st.floats(-180, 180), st.floats(-90, 90))
 def test_distance_of_points_is_the_great_circle(lon_1: float, lat_1: float, lon_2: float, lat_2: float) -> None:
     _, distance = spatial(collection(feature("p", {"type": "Point", "coordinates": [lon_1, lat_1]})))
-    ((found,),) = distance([{}], [[lon_2, lat_2]], ["p"], harken.FREE)
+    ((metres,),) = distance([{}], [[lon_2, lat_2]], ["p"], harken.FREE)
     # Near the other side of the earth the haversine itself is off by 10 cm.
-    assert found == pytest.approx(float(haversine((lon_2, lat_2), lon_1, lat_1)), abs=1.0)
+    assert metres == pytest.approx(float(haversine((lon_2, lat_2), lon_1, lat_1)), abs=1.0)
 
 
 def test_a_region_across_the_antimeridian() -> None:
@@ -135,8 +135,8 @@ def test_a_region_across_the_antimeridian() -> None:
     parts = {"type": "MultiPolygon", "coordinates": [polygon(west)["coordinates"], polygon(east)["coordinates"]]}
     within, distance = spatial(collection(feature("Fiji", parts)))
     assert within([{}] * 3, [[179, -17], [-179, -17], [177, -17]], ["Fiji"] * 3) == [True, True, False]
-    ((found,),) = distance([{}], [[-177, -17]], ["Fiji"], harken.FREE)
-    assert found == pytest.approx(float(haversine((-177, -17), -178, -17)), rel=1e-3)
+    ((metres,),) = distance([{}], [[-177, -17]], ["Fiji"], harken.FREE)
+    assert metres == pytest.approx(float(haversine((-177, -17), -178, -17)), rel=1e-3)
 
 
 def test_holes_lines_edges_and_several_features_of_one_name() -> None:
@@ -210,7 +210,7 @@ def test_an_engine_with_operators_on_positions() -> None:
     with pytest.raises(CheckError, match="there is no region `Bronks`: did you mean `Bronx`"):
         engine.subscribe("typo", "within(position, 'Bronks')")
     engine.subscribe("asked", "within(position, asked)")
-    found = engine.match_batch(
+    matches = engine.match_batch(
         [
             {"position": [-73.805, 40.85], "speed": 11, "home": "Bronx", "asked": "Bronks"},
             {"position": [-73.75, 40.85], "speed": 11, "home": "Bronx"},
@@ -219,18 +219,18 @@ def test_an_engine_with_operators_on_positions() -> None:
         ]
     )
     expected = [["home", "in", "near", "nearest"], ["nearest", "out"], [], []]
-    assert [sorted(ids) for ids in found.ids] == expected
-    told = {(index, id): str(error) for index, id, error in found.errors}
-    assert "there is no region `Bronks`: did you mean `Bronx`?" in told[0, "asked"]
-    assert "a position is [longitude, latitude]" in told[3, "in" if (3, "in") in told else "out"]
-    assert not [key for key in told if key[0] == 2]
+    assert [sorted(ids) for ids in matches.ids] == expected
+    messages = {(index, id): str(error) for index, id, error in matches.errors}
+    assert "there is no region `Bronks`: did you mean `Bronx`?" in messages[0, "asked"]
+    assert "a position is [longitude, latitude]" in messages[3, "in" if (3, "in") in messages else "out"]
+    assert not [key for key in messages if key[0] == 2]
 
 
 def test_a_constant_distance_says_what_to_write() -> None:
     engine = harken.Engine(operators=spatial(CITY))
     engine.subscribe("a", "distance(position, 'Bronx', 500)")
-    found = engine.match_batch([{"position": [0, 0]}])
-    assert "write distance(position, 'region', ?metres) AND ?metres <= 500" in str(found.errors[0][2])
+    matches = engine.match_batch([{"position": [0, 0]}])
+    assert "write distance(position, 'region', ?metres) AND ?metres <= 500" in str(matches.errors[0][2])
 
 
 def test_a_position_is_located_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,8 +258,8 @@ def test_what_is_remembered_of_positions_is_bounded() -> None:
     expected = [BRONX[0][0] <= lon <= BRONX[1][0] for lon, _ in places]
     for size in (1, 8, 200):
         batches = [places[start : start + size] for start in range(0, 200, size)]
-        found = [answer for each in batches for answer in regions.within([{}] * size, each, ["Bronx"] * size)]
-        assert found == expected
+        answers = [answer for each in batches for answer in regions.within([{}] * size, each, ["Bronx"] * size)]
+        assert answers == expected
         assert len(regions._located) <= max(10, size)
 
 

@@ -80,7 +80,7 @@ def test_an_engine_with_a_look_up(customers: tuple[Any, str]) -> None:
     engine.subscribe("early", "customer(who, ?t, ?m, ?since) AND ?since < TIMESTAMP '2021-01-01 00:00:00'")
     engine.subscribe("big", "customer(who, ?t, ?m, ?s, TRUE)")
     engine.subscribe("one", "customer(1, ?tier) AND price > 5")
-    found = engine.match_batch(
+    answers = engine.match_batch(
         [
             {"who": 1, "price": 1},
             {"who": 2.0, "price": 15},
@@ -91,8 +91,8 @@ def test_an_engine_with_a_look_up(customers: tuple[Any, str]) -> None:
             {"price": 6},
         ]
     )
-    assert not found.errors
-    assert [sorted(ids) for ids in found.ids] == [
+    assert not answers.errors
+    assert [sorted(ids) for ids in answers.ids] == [
         ["big", "early", "gold", "known", "rich"],
         ["gold", "known", "one", "over"],
         ["known"],
@@ -132,22 +132,22 @@ def plain_look_up(rows: list[Any], key: tuple[Any, Any], wanted: list[Any]) -> s
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(ROWS, st.lists(st.tuples(KEYS, TEXTS, st.integers(0, 2)), min_size=1, max_size=8), st.integers(0, 3))
-def test_as_a_list_of_rows_would_answer(database: Any, rows: list[Any], asked: list[Any], form: int) -> None:
+def test_as_a_list_of_rows_would_answer(database: Any, rows: list[Any], calls: list[Any], form: int) -> None:
     connection, run = database
     table = f'"we""ird % table {next(numbers)}"'
     run(f'CREATE TABLE {table} (n integer, "a ""b" text, v integer, f float8)')
     if rows:
         run(f"INSERT INTO {table} VALUES (?, ?, ?, ?)", rows)
     operator = table_operator("t", connection, table, keys=("n", 'a "b'), values=("v", "f"))
-    events = [{}] * len(asked)
-    values: list[Any] = [[], [harken.FREE], [[each[2] for each in asked]], [[each[2] for each in asked], harken.FREE]][
+    events = [{}] * len(calls)
+    values: list[Any] = [[], [harken.FREE], [[each[2] for each in calls]], [[each[2] for each in calls], harken.FREE]][
         form
     ]
-    found = operator(events, [each[0] for each in asked], [each[1] for each in asked], *values)
-    for at, (number, text, _) in enumerate(asked):
+    answers = operator(events, [each[0] for each in calls], [each[1] for each in calls], *values)
+    for at, (number, text, _) in enumerate(calls):
         wanted = [each if each is harken.FREE else each[at] for each in values]
         expected = plain_look_up(rows, (number, text), wanted)
-        assert (set(found[at]) if isinstance(expected, set) else found[at]) == expected
+        assert (set(answers[at]) if isinstance(expected, set) else answers[at]) == expected
 
 
 KINDS_OF_KEYS = [
@@ -172,9 +172,9 @@ def test_each_type_is_a_key_and_a_value(database: Any, type: str, key: Any, othe
     run(f"CREATE TABLE {table} (k {type}, v {type})")
     run(f"INSERT INTO {table} VALUES (?, ?)", [(key, key), (None, key)])
     operator = table_operator("t", connection, table, keys=("k",), values=("v",))
-    found = operator([{}] * 3, [key, other, None], harken.FREE)
-    assert found == [[(key,)], [], []]
-    assert KINDS[found[0][0][0].__class__] is KINDS[key.__class__]
+    answers = operator([{}] * 3, [key, other, None], harken.FREE)
+    assert answers == [[(key,)], [], []]
+    assert KINDS[answers[0][0][0].__class__] is KINDS[key.__class__]
     assert operator([{}] * 2, [key, key], [key, other]) == [True, False]
     assert operator([{}] * 2, [key, other]) == [True, False]
 
@@ -182,20 +182,20 @@ def test_each_type_is_a_key_and_a_value(database: Any, type: str, key: Any, othe
 def test_a_batch_takes_one_query(customers: tuple[Any, str], monkeypatch: pytest.MonkeyPatch) -> None:
     connection, table = customers
     operator = table_operator("customer", connection, table, keys=("id", "country"), values=("tier",))
-    asked: list[Any] = []
+    calls: list[Any] = []
     kind = operator.function.database.__class__
     rows = kind.rows
 
     def counted(self: Any, sql: str, parameters: Any = ()) -> Any:
-        asked.append(parameters)
+        calls.append(parameters)
         return rows(self, sql, parameters)
 
     monkeypatch.setattr(kind, "rows", counted)
-    found = operator([{}] * 5, [1, 2, 2, 1, "x"], ["DE", "DE", "FR", "DE", "DE"], harken.FREE)
-    assert found == [[("gold",)], [("tin",)], [("gold",)], [("gold",)], []]
-    assert asked == [[[1, 2, 2], ["DE", "DE", "FR"]]]
+    answers = operator([{}] * 5, [1, 2, 2, 1, "x"], ["DE", "DE", "FR", "DE", "DE"], harken.FREE)
+    assert answers == [[("gold",)], [("tin",)], [("gold",)], [("gold",)], []]
+    assert calls == [[[1, 2, 2], ["DE", "DE", "FR"]]]
     assert operator([{}], ["x"], ["DE"], harken.FREE) == [[]]
-    assert len(asked) == 1, "no row can have such a key"
+    assert len(calls) == 1, "no row can have such a key"
 
 
 def test_a_query_in_place_of_a_table(customers: tuple[Any, str]) -> None:
@@ -205,7 +205,7 @@ def test_a_query_in_place_of_a_table(customers: tuple[Any, str]) -> None:
     assert operator([{}] * 3, ["1", "2", "3"]) == [True, True, False]
     with pytest.raises(OperatorError, match="the query fails"):
         table_operator("golden", connection, query="SELECT id FROM nowhere_at_all", keys=["id"])
-    with pytest.raises(OperatorError, match=r"the query fails|the database refuses"):
+    with pytest.raises(OperatorError, match=r"the query fails|the database rejects"):
         table_operator("golden", connection, query="SELEKT", keys=["id"])
     with pytest.raises(OperatorError, match=r"there is no column of the query called `idd`: did you mean `id`\?"):
         table_operator("golden", connection, query=query, keys=["idd"])
@@ -272,7 +272,7 @@ def test_a_file_of_duckdbs_is_opened_for_reading(tmp_path: Path) -> None:
         writer.execute("CREATE SCHEMA of_ours; CREATE TABLE of_ours.people AS SELECT 'ann' AS name, 7 AS age")
         with pytest.raises(OperatorError, match="the database cannot be opened") as caught:
             table_operator("person", str(path), "of_ours.people", keys=("name",))
-        assert "give that connection instead of the path" in str(caught.value.hint)
+        assert "pass that connection instead of the path" in str(caught.value.hint)
         with pytest.raises(OperatorError, match="an open connection cannot be sent to another process"):
             pickle.dumps(table_operator("person", writer, "of_ours.people", keys=("name",)))
     for given_path in (path, str(path)):
@@ -293,9 +293,9 @@ def test_a_connection_that_was_closed_is_an_error_of_the_event(tmp_path: Path) -
     engine.subscribe("b", "t(id) OR id = 1")
     assert sorted(engine.match({"id": 1}).ids) == ["a", "b"]
     connection.close()
-    found = engine.match_batch([{"id": 1}])
-    assert found.ids == [["b"]]
-    assert "the operator `t` failed" in str(found.errors[0][2])
+    answers = engine.match_batch([{"id": 1}])
+    assert answers.ids == [["b"]]
+    assert "the operator `t` failed" in str(answers.errors[0][2])
 
 
 @pytest.mark.parametrize(
@@ -344,7 +344,7 @@ def test_a_lost_connection_is_opened_again(postgres_url: str) -> None:
         connection.execute(f"CREATE TABLE {table} AS SELECT 1 AS id")
         operator = table_operator("t", postgres_url, table, keys=("id",))
         with ThreadPoolExecutor(4) as threads:
-            assert all(found == [True] for found in threads.map(lambda _: operator([{}], [1]), range(32)))
+            assert all(answers == [True] for answers in threads.map(lambda _: operator([{}], [1]), range(32)))
         for _ in range(2):
             connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
             assert operator([{}] * 2, [1, 2]) == [True, False]

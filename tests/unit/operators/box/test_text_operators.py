@@ -32,8 +32,8 @@ def patterns() -> st.SearchStrategy[str]:
 
 @given(patterns(), st.lists(LETTERS, min_size=1, max_size=5))
 def test_matches_as_pythons_own_regular_expressions(pattern: str, texts: list[str]) -> None:
-    found = matches([{}] * len(texts), texts, [pattern] * len(texts))
-    assert found == [re.search(pattern, text) is not None for text in texts]
+    answers = matches([{}] * len(texts), texts, [pattern] * len(texts))
+    assert answers == [re.search(pattern, text) is not None for text in texts]
 
 
 def likeness(one: str, other: str) -> float:
@@ -54,9 +54,9 @@ def likeness(one: str, other: str) -> float:
 @given(st.lists(st.tuples(LETTERS, LETTERS), min_size=1, max_size=6))
 def test_similar_is_what_neither_inserts_nor_deletes(pairs: list[tuple[str, str]]) -> None:
     texts, others = zip(*pairs, strict=True)
-    found = similar([{}] * len(pairs), texts, others, harken.FREE)
-    assert found == [[pytest.approx(likeness(*pair))] for pair in pairs]
-    assert all(isinstance(score, float) for (score,) in found)
+    answers = similar([{}] * len(pairs), texts, others, harken.FREE)
+    assert answers == [[pytest.approx(likeness(*pair))] for pair in pairs]
+    assert all(isinstance(score, float) for (score,) in answers)
 
 
 def test_an_engine_with_operators_on_text() -> None:
@@ -65,15 +65,15 @@ def test_an_engine_with_operators_on_text() -> None:
     engine.subscribe("not flu", r"NOT matches(note, '(?i)\bflu\b')")
     engine.subscribe("smith", "similar(name, 'Jon Smith', ?score) AND ?score > 90 AND ?score < 100")
     engine.subscribe("own", "matches(note, wanted)")
-    found = engine.match_batch(
+    batch = engine.match_batch(
         [
             {"note": "a case of FLU", "name": "john smith"},
             {"note": "influenza", "name": "JON SMITH", "wanted": "enz"},
             {"name": "nobody"},
         ]
     )
-    assert [sorted(ids) for ids in found.ids] == [["flu", "smith"], ["not flu", "own"], []]
-    assert not found.errors
+    assert [sorted(ids) for ids in batch.ids] == [["flu", "smith"], ["not flu", "own"], []]
+    assert not batch.errors
 
 
 def test_one_bad_pattern_or_text_fails_alone() -> None:
@@ -83,22 +83,22 @@ def test_one_bad_pattern_or_text_fails_alone() -> None:
         engine.subscribe("bad", "matches(note, '(a')")
     engine.subscribe("bad", "matches(note, pattern)")
     engine.subscribe("alike", "similar(note, 'ab', ?score) AND ?score > 50")
-    found = engine.match_batch([{"note": "a", "pattern": "(a"}, {"note": 7}, {"note": "\ud800"}, {"note": "ba"}] * 5)
-    assert [sorted(ids) for ids in found.ids] == [["alike", "good"], [], [], ["good"]] * 5
-    told = {(index, id): str(error) for index, id, error in found.errors}
-    assert "the regular expression `(a` cannot be read: missing )" in told[0, "bad"]
-    assert "7 is no string" in told[1, "good"]
-    assert "7 is no string" in told[1, "alike"]
-    assert "half of a surrogate pair" in told[2, "good"]
-    assert len(told) == 5 * (1 + 2 + 2)
+    batch = engine.match_batch([{"note": "a", "pattern": "(a"}, {"note": 7}, {"note": "\ud800"}, {"note": "ba"}] * 5)
+    assert [sorted(ids) for ids in batch.ids] == [["alike", "good"], [], [], ["good"]] * 5
+    messages = {(index, id): str(error) for index, id, error in batch.errors}
+    assert "the regular expression `(a` cannot be read: missing )" in messages[0, "bad"]
+    assert "7 is no string" in messages[1, "good"]
+    assert "7 is no string" in messages[1, "alike"]
+    assert "half of a surrogate pair" in messages[2, "good"]
+    assert len(messages) == 5 * (1 + 2 + 2)
     assert engine.stats()["operators"]["matches"]["is_paused"] is False
 
 
 def test_a_score_is_a_variable() -> None:
     engine = harken.Engine(operators=[similar])
     engine.subscribe("a", "similar(note, 'ab', 90)")
-    found = engine.match_batch([{"note": "ab"}])
-    assert "write similar(text, 'other', ?score) AND ?score >= 90" in str(found.errors[0][2])
+    batch = engine.match_batch([{"note": "ab"}])
+    assert "write similar(text, 'other', ?score) AND ?score >= 90" in str(batch.errors[0][2])
 
 
 def test_other_scorers() -> None:

@@ -561,7 +561,7 @@ def replaced(text: str, which: Occurrence, value: str) -> tuple[str, int]:
             "batch",
             'columns = ["rating", "country"]',
             'columns = ["seller", "rating"]',
-            "column `seller` is one of `on`",
+            "column `seller` is in `on`",
         ),
         ("batch", 'prefix = "seller_"', 'prefix = "a.b"', "`prefix` is the beginning of names of columns"),
         ("batch", 'path = "sellers.parquet"', 'path = "seller.parquet"', "there is no file or folder"),
@@ -585,16 +585,16 @@ def replaced(text: str, which: Occurrence, value: str) -> tuple[str, int]:
             "batch",
             'columns = ["price", "seller_rating"]',
             'columns = ["owner"]',
-            "every notification has a column `owner`",
+            "every notification already has a column `owner`",
         ),
         ("batch", 'name = "alerts"', 'name = "my alerts"', "`name` is a name, not 'my alerts'"),
         ("batch", 'prometheus = "metrics.prom"', 'prometheus = "s3://b/m"', "`prometheus` is a path on this machine"),
         ("batch", 'master = "local[*]"', 'master = "loacl[*]"', "`master` is the address of a cluster"),
         ("batch", '"spark.sql.shuffle.partitions" = 8', "spark.sql.shuffle.partitions = 8", "`spark` is a table"),
         ("batch", '"spark.sql.shuffle.partitions" = 8', '"sql.x" = 8', "`sql.x` does not begin with `spark.`"),
-        ("batch", '"spark.sql.shuffle.partitions" = 8', '"spark.master" = "x"', "`spark.master` is said by the key"),
+        ("batch", '"spark.sql.shuffle.partitions" = 8', '"spark.master" = "x"', "`spark.master` is set by the key"),
         ("batch", 'compression = "zstd"', "compression = [1]", "`compression` is a string, a number or a boolean"),
-        ("batch", 'compression = "zstd"', 'PATH = "x"', "`PATH` is said by the key `path`"),
+        ("batch", 'compression = "zstd"', 'PATH = "x"', "`PATH` is set by the key `path`"),
         ("files", 'path = "events/"', 'path = "events/one.json"', "`path` is not a folder"),
         ("files", 'path = "events/"', 'path = "evnts/"', "there is no folder {folder}/evnts"),
         ("files", 'index = "index/"', 'index = "inedx/"', "there is no folder {folder}/inedx"),
@@ -616,7 +616,7 @@ def replaced(text: str, which: Occurrence, value: str) -> tuple[str, int]:
             "kafka",
             'url = "jdbc:postgresql://127.0.0.1/alerts"',
             'url = "jdbc:postgresql://h/d?password=x"',
-            "a password stands in `url`",
+            "`url` has a password",
         ),
         ("kafka", 'password = "${DB_PASSWORD}"', 'password = "${DB_PASWORD}"', "has no variable `DB_PASWORD`"),
         ("kafka", 'password = "${DB_PASSWORD}"', 'password = "${DB PASSWORD}"', "`${` is not followed by a name"),
@@ -636,7 +636,7 @@ def replaced(text: str, which: Occurrence, value: str) -> tuple[str, int]:
         ("batch", 'prefix = "seller_"', 'prefix = "seller_"\nelement = "a"', "`element` needs `document_key`"),
         ("xml", 'on = ["seller"]', 'on = ["seller", "country"]', "a document has one key"),
         ("xml", 'columns = ["country"]', 'columns = ["a b"]', "'a b' is no name of an XML element"),
-        ("xml", 'element = "of_seller"', 'prefix = "seller_"', "`prefix` belongs to columns"),
+        ("xml", 'element = "of_seller"', 'prefix = "seller_"', "`prefix` is for columns"),
         ("files", 'format = "csv"', 'format = "csv"\nrow_tag = "a"', "`row_tag` belongs to format xml, not to csv"),
         ("rate", 'format = "rate"', 'format = "rate"\nport = 5', "`port` belongs to format socket, not to rate"),
         ("rate", 'format = "rate"', 'format = "rate"\ncolumns = "id INT"', "`columns` belongs to format json, csv"),
@@ -673,16 +673,16 @@ def test_a_fault(folder: Path, example: str, old: str, new: str, message: str) -
         (RATE.replace('mode = "stream"\ncheckpoint = "state/"\n', ""), 2, "a source of format rate has no end"),
         (SMALL + "format = 'console'\nlimit = 0", 9, "`limit` is a whole number from 1, not 0"),
         (SMALL + "format = 'console'\npath = 'out'", 9, "`path` belongs to format parquet and json, not to console"),
-        (SMALL + "format = 'console'\n[sink.options]\ncheckpointLocation = 'x'", 10, "said by the key `checkpoint`"),
+        (SMALL + "format = 'console'\n[sink.options]\ncheckpointLocation = 'x'", 10, "set by the key `checkpoint`"),
         (SMALL + "format = 'console'\n[[sink]]", 9, "[[sink]] number 2 needs `format`"),
         (SMALL.replace("[[sink]]", "[sink]") + "format = 'console'", 7, "`sink` is not a list of tables"),
         (SMALL.replace("[source]", "[[source]]") + "format = 'console'", 1, "`source` is not a table"),
         (RATE + "[[enrich]]\npath = 'events'\non = ['value']", 11, "does not tell its format"),
         (RATE + "[[enrich]]\non = ['value']", 10, "[[enrich]] number 1 needs one of path and table"),
-        (RATE + "[[enrich]]\npath = 'sellers.parquet'\ntable = 'x'\non = ['value']", 12, "`path` is there already"),
+        (RATE + "[[enrich]]\npath = 'sellers.parquet'\ntable = 'x'\non = ['value']", 12, "has `path` already"),
         (RATE + "[[enrich]]\ntable = 'x'\nformat = 'csv'\non = ['value']", 12, "`format` belongs to `path`"),
         (RATE + "[[enrich]]\ntable = 'x'\non = ['value']\ncolumns = ['timestamp']", 13, "`timestamp` already"),
-        (RATE.replace("[[sink]]", "index = 'index'\n[[sink]]"), 8, "`path` is there already"),
+        (RATE.replace("[[sink]]", "index = 'index'\n[[sink]]"), 8, "has `path` already"),
         (FILES.replace('[[sink]]\nformat = "json"', "keep = 'x'\n[[sink]]\nformat = 'json'"), 22, "built already"),
         (
             FILES.replace('[[sink]]\nformat = "json"', "on_fault = 'skip'\n[[sink]]\nformat = 'json'"),
@@ -740,7 +740,7 @@ def test_a_schema_without_attributes_gives_no_columns(tmp_path: Path, folder: Pa
     (tmp_path / "empty.toml").touch()
     text = KAFKA.replace('"auction.toml"', f'"{tmp_path}/empty.toml"')
     assert [message for _, message in bad(folder, text)] == [
-        "[source] needs `columns`: a stream of kafka cannot tell them by itself"
+        "[source] needs `columns`: a stream of kafka cannot infer them"
     ]
 
 
@@ -750,24 +750,36 @@ def test_a_schema_without_attributes_gives_no_columns(tmp_path: Path, folder: Pa
 @pytest.mark.parametrize(
     ("sinks", "line", "message"),
     [
-        ("format = 'json'\npath = 'a'\n[[sink]]\nformat = 'json'\npath = './b/../a/'", 12, "to one place, {folder}/a"),
-        ("format = 'json'\npath = 'a'\n[[sink]]\nformat = 'json'\npath = 'file:{folder}/a'", 12, "to one place"),
+        (
+            "format = 'json'\npath = 'a'\n[[sink]]\nformat = 'json'\npath = './b/../a/'",
+            12,
+            "both be written to {folder}/a",
+        ),
+        (
+            "format = 'json'\npath = 'a'\n[[sink]]\nformat = 'json'\npath = 'file:{folder}/a'",
+            12,
+            "both be written to",
+        ),
         ("format = 'json'\npath = 'a'\n[[sink]]\nformat = 'json'\npath = 'a/b'", 12, "into the folder of sink `json`"),
         ("format = 'json'\npath = 'a/b'\n[[sink]]\nformat = 'json'\npath = 'a'", 12, "around sink `json`"),
         ("format = 'json'\npath = 'events/out'", 9, "where the source is read"),
         ("format = 'json'\npath = 'events'", 9, "where the source is read"),
         ("format = 'json'\npath = '.'", 9, "around the source"),
-        ("format = 'json'\npath = 's3://b/x'\n[[sink]]\nformat = 'json'\npath = 'S3://b/y/../x/'", 12, "to one place"),
+        (
+            "format = 'json'\npath = 's3://b/x'\n[[sink]]\nformat = 'json'\npath = 'S3://b/y/../x/'",
+            12,
+            "both be written to",
+        ),
         ("format = 'json'\npath = 'a'\n[dead_letters]\npath = 'a/dead'", 11, "into the folder of sink `json`"),
         ("format = 'json'\npath = 'a'\n[dead_letters]\npath = 'a'", 11, "dead letters and sink `json`"),
         ("format = 'console'\n[dead_letters]\npath = 'events'", 10, "where the source is read"),
         ("format = 'json'\npath = 'a'\n[metrics]\njson = 'a/m.jsonl'", 11, "into the folder of sink `json`"),
         ("format = 'console'\n[metrics]\njson = 'events/m.jsonl'", 10, "where the source is read"),
-        ("format = 'console'\n[metrics]\njson = 'm'\nprometheus = 'm'", 11, "written to one place"),
+        ("format = 'console'\n[metrics]\njson = 'm'\nprometheus = 'm'", 11, "both be written to"),
         (
             "format = 'console'\n[[sink]]\nformat = 'console'",
             10,
-            "sink `console-2` and sink `console` have one console",
+            "sink `console-2` and sink `console` have the same console",
         ),
         ("name = 'a'\nformat = 'console'\n[[sink]]\nname = 'a'\nformat = 'json'\npath = 'b'", 11, "have the name `a`"),
         (
@@ -799,16 +811,20 @@ def test_two_sinks_with_one_topic_or_table_and_a_circle(folder: Path) -> None:
     again = KAFKA.split("[[sink]]\n")
     text = "[[sink]]\n".join([*again[:2], *again[1:], again[2]])
     assert [message for _, message in bad(folder, text)] == [
-        "sink `kafka-2` and sink `kafka` have one topic",
-        "sink `jdbc-2` and sink `jdbc` have one jdbc",
+        "sink `kafka-2` and sink `kafka` have the same topic",
+        "sink `jdbc-2` and sink `jdbc` have the same jdbc",
     ]
     circle = KAFKA.replace("127.0.0.1:9092,127.0.0.1:9093", "127.0.0.1:9092").replace("notifications", "events", 1)
-    assert [message for _, message in bad(folder, circle)] == ["sink `kafka` and the source have one topic"]
+    assert [message for _, message in bad(folder, circle)] == ["sink `kafka` and the source have the same topic"]
 
 
 @pytest.mark.parametrize(
     ("keep", "message"),
-    [("out/kept", "into the folder of sink `json`"), ("state", "to one place"), ("subscriptions.jsonl", "is read")],
+    [
+        ("out/kept", "into the folder of sink `json`"),
+        ("state", "both be written to"),
+        ("subscriptions.jsonl", "is read"),
+    ],
 )
 def test_kept_versions_have_a_place_of_their_own(folder: Path, keep: str, message: str) -> None:
     text = RATE.replace("[[sink]]", f"keep = '{keep}'\n[[sink]]\nformat = 'json'\npath = 'out'\n[[sink]]")
@@ -916,13 +932,13 @@ def test_a_store_is_a_path_or_a_url_and_that_of_a_sink_is_that_of_the_subscripti
 def test_a_sink_with_another_store_than_the_subscriptions_would_tell_nobody(folder: Path) -> None:
     (folder / "other.db").touch()
     text = with_store("harken.db", "[[sink]]", "format = 'store'", "store = 'other.db'")
-    assert bad(folder, text) == [(12, "`store` is not that of [subscriptions]: nobody would ask there")]
+    assert bad(folder, text) == [(12, "`store` is not that of [subscriptions], where the subscribers look")]
     good(folder, text.replace("other.db", "harken.db"))
 
 
 def test_two_sinks_with_one_store_and_sinks_where_the_store_is(folder: Path) -> None:
     twice = with_store("harken.db", "[[sink]]", "format = 'store'", "[[sink]]", "format = 'store'")
-    assert bad(folder, twice) == [(13, "sink `store-2` and sink `store` have one store")]
+    assert bad(folder, twice) == [(13, "sink `store-2` and sink `store` have the same store")]
     for path, message in ((".", "around the store"), ("harken.db", "where the store is read")):
         text = with_store("harken.db", "[[sink]]", "format = 'json'", f"path = '{path}'")
         assert any(message in found for _, found in bad(folder, text))
@@ -938,7 +954,7 @@ def test_a_sink_without_a_store_is_told_what_to_write(folder: Path) -> None:
 def test_an_index_and_a_store_exclude_each_other(folder: Path) -> None:
     text = with_store("harken.db").replace("[[sink]]", 'index = "index"\n[[sink]]')
     assert [message for _, message in bad(folder, text)] == [
-        "[subscriptions] has one of path, index, table and store; `index` is there already"
+        "[subscriptions] takes only one of path, index, table and store, and has `index` already"
     ]
 
 
@@ -1027,8 +1043,8 @@ def test_description_of_a_batch(folder: Path) -> None:
 def test_description_of_streams(folder: Path) -> None:
     files, kafka = dict(good(folder, FILES).describe()), dict(good(folder, KAFKA).describe())
     rate, socket = dict(good(folder, RATE).describe()), dict(good(folder, SOCKET).describe())
-    assert (files["mode"], kafka["mode"]) == ("stream, what is there now", "stream, every 10 seconds")
-    assert files["late events"] == "after 10 minutes, refused"
+    assert (files["mode"], kafka["mode"]) == ("stream, until the source is used up", "stream, every 10 seconds")
+    assert files["late events"] == "after 10 minutes, rejected"
     assert kafka["source"] == "kafka, topic events of 127.0.0.1:9092, from the latest offsets"
     assert kafka["event id"] == "topic, partition and offset"
     assert kafka["sink jdbc"] == "jdbc, table public.notifications of jdbc:postgresql://127.0.0.1/alerts as harken"

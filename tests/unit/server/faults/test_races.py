@@ -27,12 +27,12 @@ def told(service: Service) -> list[bytes]:
 
 def test_whoever_takes_over_an_id_is_not_told_what_the_one_before_asked_for(tmp_path: Path) -> None:
     async def overtake(service: Service) -> None:
-        await service.subscribing.subscribe([draft("price < 5")])
+        await service.subscriptions.subscribe([draft("price < 5")])
         goes_on = threading.Event()
         held = service.committer.submit(lambda writing: goes_on.wait(60))
-        leaving = asyncio.create_task(service.subscribing.unsubscribe("a"))
+        leaving = asyncio.create_task(service.subscriptions.unsubscribe("a"))
         await asyncio.sleep(0.05)  # both wait behind what is held
-        coming = asyncio.create_task(service.subscribing.subscribe([draft("price > 50")]))
+        coming = asyncio.create_task(service.subscriptions.subscribe([draft("price > 50")]))
         await asyncio.sleep(0.2)
         publishing = asyncio.ensure_future(publish(service, b'{"price": 3}'))
         await asyncio.sleep(0.2)  # it is matched with the first one
@@ -48,10 +48,10 @@ def test_whoever_takes_over_an_id_is_not_told_what_the_one_before_asked_for(tmp_
 
 def test_whoever_changes_while_events_wait_misses_none(tmp_path: Path) -> None:
     async def overtake(service: Service) -> None:
-        await service.subscribing.subscribe([draft("price < 5")])
+        await service.subscriptions.subscribe([draft("price < 5")])
         goes_on = threading.Event()
         held = service.committer.submit(lambda writing: goes_on.wait(60))
-        changing = asyncio.create_task(service.subscribing.change(stored(service), draft("price < 6")))
+        changing = asyncio.create_task(service.subscriptions.change(stored(service), draft("price < 6")))
         await asyncio.sleep(0.2)
         publishing = asyncio.ensure_future(publish(service, b'{"price": 3}'))
         await asyncio.sleep(0.2)
@@ -65,10 +65,10 @@ def test_whoever_changes_while_events_wait_misses_none(tmp_path: Path) -> None:
 
 def test_who_renews_while_a_webhook_is_added_keeps_the_webhook(tmp_path: Path) -> None:
     async def overtake(service: Service) -> None:
-        await service.subscribing.subscribe([draft("price < 5")])
+        await service.subscriptions.subscribe([draft("price < 5")])
         before = stored(service)
-        await service.subscribing.change(before, draft("price < 5", delivery=WEBHOOK))
-        await service.subscribing.renew(before, 600)
+        await service.subscriptions.change(before, draft("price < 5", delivery=WEBHOOK))
+        await service.subscriptions.renew(before, 600)
         assert service.index.deliveries == {"a": WEBHOOK}
         assert stored(service).delivery == WEBHOOK
 
@@ -81,7 +81,7 @@ def test_a_message_that_is_under_way_is_nothing_to_the_next_webhook(tmp_path: Pa
     """Somebody else has the id by the time that the first webhook answers; or it has moved to another place."""
 
     async def overtake(service: Service) -> None:
-        subscribing = service.subscribing
+        subscribing = service.subscriptions
         await subscribing.subscribe([draft("n > 0", delivery=hook("/first"))])
         await publish(service, b'{"n": 1}', b'{"n": 2}')
         await until(lambda: receiver.at("/first"))

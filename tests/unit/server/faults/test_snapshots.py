@@ -52,10 +52,10 @@ class Place:
             self.check(service)
             for number in range(begin, end):
                 draft = SubscriptionDraft(f"s{number}", f"n >= {number}", "sql", 600, None, {}, StoredDelivery())
-                await service.subscribing.subscribe([draft])
+                await service.subscriptions.subscribe([draft])
                 self.limits[draft.id] = number
             for id in leaving:
-                await service.subscribing.unsubscribe(id)
+                await service.subscriptions.unsubscribe(id)
                 del self.limits[id]
             self.check(service)
         finally:

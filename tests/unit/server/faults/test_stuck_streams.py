@@ -150,7 +150,7 @@ def test_a_digest_does_not_grow_without_end(tmp_path: Path) -> None:
     """A stream of a subscription that may wait for hours is sent what it has once that is much."""
 
     async def listen(service: Service) -> None:
-        await service.subscribing.subscribe([draft("n >= 0", delivery=StoredDelivery(max_delay=3_600))])
+        await service.subscriptions.subscribe([draft("n >= 0", delivery=StoredDelivery(max_delay=3_600))])
         stream = Stream({"a": 0}, 0)
         service.streams.open(stream)
         frames = Frames(service, stream, None)()

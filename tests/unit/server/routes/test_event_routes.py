@@ -232,7 +232,7 @@ def test_explaining(server: Server) -> None:
     where = "category = 'Toy' AND (price < 5 OR tags = 'b')"
     engine = Engine()
     taken = server.subscribe(where)
-    expected = engine.explain(where, event)
+    expected = engine.explain(text=where, event=event)
     for body in ({"where": where, "event": event}, {"subscription": taken.id, "event": event}):
         plain = server.post("/explain", body, taken).json()
         assert plain == {**expected.to_dict(), "text": str(expected)}

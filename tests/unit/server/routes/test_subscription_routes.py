@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from harken.server.secret_words import TICKET, new_word
+from harken.server.credentials import TICKET, new_credential
 from unit.server.serving import Server, Taken, new_name, problem, wait_until
 
 pytestmark = pytest.mark.together
@@ -369,7 +369,7 @@ def test_who_has_no_ticket_or_another(server: Server) -> None:
     mine, other = server.subscribe("a = 1"), server.subscribe("a = 1")
     gone = server.subscribe("a = 1")
     server.http.delete(gone.path, headers=gone.headers)
-    guessed = Taken("", new_word(TICKET))
+    guessed = Taken("", new_credential(TICKET))
     requests = [
         ("GET", mine.path, None),
         ("PUT", mine.path, {"where": "a = 1"}),

@@ -87,12 +87,12 @@ def test_a_queue_ends_somewhere_and_those_beyond_wait_longer_if_calls_take_long(
     assert hosts.add("a", state("of another"), 0) is False
     assert hosts.add("a", state("of bob", "bob"), 0), "another owner has a queue of his own"
     assert len(begun(hosts)) == 2
-    assert hosts.put_off_seconds("a", 0.5) == 0.25
-    assert hosts.put_off_seconds("a", 1.5) == 5.0
+    assert hosts.postpone_seconds("a", 0.5) == 0.25
+    assert hosts.postpone_seconds("a", 1.5) == 5.0
     hosts.end("a0")
     hosts.end("of bob")
     assert begun(hosts, 1.0) == ["a1", "a2"]
-    assert hosts.put_off_seconds("a", 1.5) == 0.25
+    assert hosts.postpone_seconds("a", 1.5) == 0.25
 
 
 def test_those_that_wait_for_slow_hosts_leave_room_for_others() -> None:

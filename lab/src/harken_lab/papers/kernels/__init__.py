@@ -1,1 +1,1 @@
-"""Kernels of the papers' algorithms. The default engine needs none of them."""
+"""Kernels of the papers' algorithms. The default engine uses none of them."""

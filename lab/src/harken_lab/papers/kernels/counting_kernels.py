@@ -1,8 +1,8 @@
 """The counting algorithm in three layouts (ToPSS, section 3.3; Le Subscribe, section 3.1, as fair predicate).
 
 A predicate that holds adds one to the counter of every row that has it; a row whose counter reaches the number of its
-predicates is true. The layouts differ in how a predicate knows its rows: by a list, by a byte for every row, or by a
-bit for every row.
+predicates matches. The layouts differ in how the rows of a predicate are stored: as a list, as a byte for every row, or
+as a bit for every row.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ from harken_lab.papers.kernels.predicate_kernels import (
     drop_predicate,
     find_predicate,
     from_tables,
-    held_in,
     satisfied,
+    satisfied_in,
     split,
 )
 
-# With fewer increments than one per this many counters, checking the touched ones beats sweeping all.
 # Indexes are unsigned in the counting loops: Numba checks signed ones for negative values.
+
+# With fewer increments than one per this many counters, checking the touched ones beats sweeping all.
 FEW_INCREMENTS = 32
 # Counters per pass, so that they stay in the first-level cache: bytes, and words of bits.
 _BYTES_AT_A_TIME = 16_384
@@ -49,14 +50,14 @@ class Counters(NamedTuple):
     """Counters by slot, padded by 64. Each row has a slot."""
 
     counts: Any
-    """All 0 before and after a call: uint8, or wider where a row has more than 254 predicates."""
+    """All 0 before and after a call: uint8, or wider if a row has more than 254 predicates."""
     needed: Any
-    """How many predicates must hold for the row, or an unreachable number; of the same type."""
+    """How many predicates must hold for the row, or a number that no count reaches; of the same type."""
     rows: NDArray[np.int32]
 
 
-class Space(NamedTuple):
-    """Working room of a kernel."""
+class CountingScratch(NamedTuple):
+    """Scratch arrays of a kernel."""
 
     numbers: NDArray[np.int32]
     """Room for the numbers of all predicates."""
@@ -64,14 +65,15 @@ class Space(NamedTuple):
     """Room for begin and end of as many runs of cells."""
 
 
-class Bits(NamedTuple):
+class BitCounters(NamedTuple):
     """Counters in bit planes: 64 are incremented at a time, with a carry to the next plane."""
 
     planes: NDArray[np.uint64]
-    """Room for the words of each plane that are counted in one pass."""
-    wanted: NDArray[np.uint64]
-    """What each row needs, in planes, and one more plane that marks existing rows."""
+    """Scratch: the words of each plane that are counted in one pass."""
+    needed: NDArray[np.uint64]
+    """How many predicates must hold for each row, in planes, and one more plane that marks existing rows."""
     carry: NDArray[np.uint64]
+    """Scratch: the carry from one plane to the next."""
     identity: NDArray[np.int32]
     """0, 1, 2, …"""
 
@@ -87,7 +89,7 @@ else:
 
     @intrinsic
     def reached(typing: Any, counts: Any, at: Any, needed: Any, needed_at: Any) -> Any:
-        """A word with a bit for each of 64 counters, set where it equals what is needed."""
+        """A word with a bit for each of 64 counters, set if the counter equals the number that is needed."""
         vector = ir.VectorType(ir.IntType(counts.dtype.bitwidth), ROWS)
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -104,18 +106,18 @@ else:
 
 @kernel
 def numbers_of(index, table, row, equalities, out):
-    """Write the numbers of a row's predicates, -1 for those that are new, with or without equalities.
+    """Write the numbers of a row's predicates, with or without equalities; -1 for new predicates.
 
     Returns how many there are, how many of them must hold for the row, and how many cells the new ones take.
     """
-    count, holding, cells = 0, 0, 0
+    count, must_hold, cells = 0, 0, 0
     start = table.starts[row]
     for at in range(start, start + table.sizes[row]):
         low, high = table.low[at], table.high[at]
         if low == high and not equalities:
             continue
-        parts, wanted, kind, label, second_kind, second_label = split(low, high)
-        holding += wanted
+        parts, of_these, kind, label, second_kind, second_label = split(low, high)
+        must_hold += of_these
         for part in range(parts):
             if part == 1:
                 kind, label = second_kind, second_label
@@ -124,7 +126,7 @@ def numbers_of(index, table, row, equalities, out):
             if out[count] == NONE:
                 cells += cells_needed(index, group)
             count += 1
-    return count, holding, cells
+    return count, must_hold, cells
 
 
 @inner
@@ -147,14 +149,14 @@ def number_all(index, table, row, equalities, numbers):
 
 
 @kernel
-def insert_into_lists(index, lists, packed, table, rows, slots, first, equalities, holding, numbers):
+def insert_into_lists(index, lists, packed, table, rows, slots, first, equalities, must_hold, numbers):
     """Append the slots of rows to their predicates' lists. Returns the first row without room, or the end.
 
-    `packed` tells for each group whether its lists are contiguous, in the order of its predicates. `holding` gets how
-    many predicates must hold for each row; `numbers` has room for those of one row.
+    `packed` says of each group whether its lists are contiguous, in the order of its predicates. How many predicates
+    must hold for each row is written to `must_hold`. `numbers` has room for the predicates of one row.
     """
     for i in range(first, rows.size):
-        count, holding[i], cells = numbers_of(index, table, rows[i], equalities, numbers)
+        count, must_hold[i], cells = numbers_of(index, table, rows[i], equalities, numbers)
         more = np.int64(0)
         for j in range(count):
             more += _LEAST_LIST if numbers[j] == NONE else needed(lists, numbers[j])
@@ -196,12 +198,12 @@ def _append_run(runs, used, begin, end):
 
 
 @kernel
-def runs_of(index, lists, packed, codes, event, space):
-    """Write begin and end of the lists whose predicates hold for an event. Returns how much was written.
+def runs_of(index, lists, packed, codes, event, scratch):
+    """Write begin and end of the lists whose predicates hold for an event. Returns how many integers it wrote.
 
     The lists of a packed group are contiguous, in the order of its predicates: those that hold are one run.
     """
-    numbers, runs = space
+    numbers, runs = scratch
     used = 0
     groups = index.groups
     for column in range(codes.shape[0]):
@@ -216,15 +218,15 @@ def runs_of(index, lists, packed, codes, event, space):
         for group in range(column * GROUPS, (column + 1) * GROUPS):
             if groups.sizes[group] == 0:
                 continue
-            begin, stop, without = held_in(index, group, label)
+            begin, stop, excluded = satisfied_in(index, group, label)
             start = groups.starts[group]
             if not packed[group]:
                 for place in range(begin, stop):
-                    if place != without:
+                    if place != excluded:
                         number = groups.cells[start + place]
                         used = _append_run(runs, used, lists.starts[number], lists.starts[number] + lists.sizes[number])
                 continue
-            middle = stop if without == NONE else without
+            middle = stop if excluded == NONE else excluded
             if begin < middle:
                 last = groups.cells[start + middle - 1]
                 first = lists.starts[groups.cells[start + begin]]
@@ -236,8 +238,8 @@ def runs_of(index, lists, packed, codes, event, space):
     return used
 
 
-class Counted(NamedTuple):
-    """Rows that are counted through lists."""
+class CountedRows(NamedTuple):
+    """Rows whose predicates are counted through lists."""
 
     predicates: Predicates
     lists: ListTable
@@ -245,21 +247,21 @@ class Counted(NamedTuple):
     """By group, whether its lists are contiguous, in the order of its predicates."""
     counters: Counters
     always: NDArray[np.int32]
-    """The rows without a predicate."""
+    """The rows that need no predicate."""
     size: int
     """How many slots there are."""
 
 
 @inner
-def count_event(counted, codes, event, space, out, end, examined):
+def count_event(counted, codes, event, scratch, out, end, examined):
     """Append the rows that hold for an event. Returns where they end."""
     index, lists, packed, counters, always, size = counted
-    counts, wanted, rows = counters
-    runs, cells = space.runs, lists.cells
+    counts, needed_of, rows = counters
+    runs, cells = scratch.runs, lists.cells
     for i in range(always.size):
         out[end + i] = always[i]
     end += always.size
-    used = runs_of(index, lists, packed, codes, event, space)
+    used = runs_of(index, lists, packed, codes, event, scratch)
     increments = np.int64(0)
     for i in range(0, used, 2):
         increments += runs[i + 1] - runs[i]
@@ -269,7 +271,7 @@ def count_event(counted, codes, event, space, out, end, examined):
             for at in range(runs[i], runs[i + 1]):
                 slot = np.uint32(cells[at])
                 counts[slot] += 1
-                if counts[slot] == wanted[slot]:
+                if counts[slot] == needed_of[slot]:
                     out[end] = rows[slot]
                     end += 1
         for i in range(0, used, 2):
@@ -280,7 +282,7 @@ def count_event(counted, codes, event, space, out, end, examined):
         for at in range(runs[i], runs[i + 1]):
             counts[np.uint32(cells[at])] += 1
     for at in range(0, size, ROWS):
-        word = reached(counts, at, wanted, at)
+        word = reached(counts, at, needed_of, at)
         if word != NO_BITS:
             end = spread(rows, at, word, out, end, out.size)
     counts[:size] = 0
@@ -288,29 +290,29 @@ def count_event(counted, codes, event, space, out, end, examined):
 
 
 @kernel
-def count_by_lists(counted, room, codes, first, space, out, offsets, examined):
+def count_by_lists(counted, row_count, codes, first, scratch, out, offsets, examined):
     """Write the rows that hold for each event, from `first` on. Returns the first event without room, or the end.
 
-    `room` is the number of rows: an event needs that much room in `out`.
+    An event needs room for `row_count` rows, which are all, in `out`.
     """
     end = offsets[first]
     for event in range(first, codes.shape[1]):
-        if end + room > out.size:
+        if end + row_count > out.size:
             return event
-        end = count_event(counted, codes, event, space, out, end, examined)
+        end = count_event(counted, codes, event, scratch, out, end, examined)
         offsets[event + 1] = end
     return codes.shape[1]
 
 
 @kernel
-def insert_numbers(index, table, rows, first, holding, numbers, ends, row_numbers):
+def insert_numbers(index, table, rows, first, must_hold, numbers, ends, row_numbers):
     """Number all predicates of rows, from `first` on, and write the numbers one after the other.
 
     Those of row i end at `ends[i]`. Returns the first row without room, or the end.
     """
     end = ends[first - 1] if first else np.int64(0)
     for i in range(first, rows.size):
-        count, holding[i], cells = numbers_of(index, table, rows[i], True, numbers)
+        count, must_hold[i], cells = numbers_of(index, table, rows[i], True, numbers)
         if index.state[NEXT] - index.state[FREE] + count > index.labels.size or not has_room(index.groups, cells):
             return i
         number_all(index, table, rows[i], True, numbers)
@@ -337,27 +339,27 @@ def release_numbers(index, table, rows, numbers, ends, row_numbers):
 
 
 @kernel
-def count_by_bytes(index, matrix, counters, room, size, always, codes, first, numbers, out, offsets, examined):
+def count_by_bytes(index, matrix, counters, row_count, size, always, codes, first, numbers, out, offsets, examined):
     """As `count_by_lists`, adding the bytes of each predicate that holds to all counters."""
-    counts, wanted, rows = counters
+    counts, needed_of, rows = counters
     end = offsets[first]
     for event in range(first, codes.shape[1]):
-        if end + room > out.size:
+        if end + row_count > out.size:
             return event
         for i in range(always.size):
             out[end + i] = always[i]
         end += always.size
-        found = satisfied(index, codes, event, numbers)
+        satisfied_count = satisfied(index, codes, event, numbers)
         examined[event] = size
         for base in range(0, size, _BYTES_AT_A_TIME):
             stop = min(size, base + _BYTES_AT_A_TIME)
             part = counts[base:stop]
-            for i in range(found):
+            for i in range(satisfied_count):
                 line = matrix[numbers[i], base:stop]
                 for k in range(part.size):
                     part[k] += line[k]
             for at in range(base, stop, ROWS):
-                word = reached(counts, at, wanted, at)
+                word = reached(counts, at, needed_of, at)
                 if word != NO_BITS:
                     end = spread(rows, at, word, out, end, out.size)
             counts[base:stop] = 0
@@ -366,34 +368,34 @@ def count_by_bytes(index, matrix, counters, room, size, always, codes, first, nu
 
 
 @kernel
-def count_by_bits(index, matrix, bits, room, always, codes, first, numbers, out, offsets, examined):
-    """As `count_by_lists`, adding the bits of each predicate that holds to counters that are spread over planes."""
-    planes, wanted, carry, identity = bits
-    depth, words = planes.shape[0], wanted.shape[1]
+def count_by_bits(index, matrix, bits, row_count, always, codes, first, numbers, out, offsets, examined):
+    """As `count_by_lists`, adding the bits of each predicate that holds to counters in bit planes."""
+    planes, needed_of, carry, identity = bits
+    depth, words = planes.shape[0], needed_of.shape[1]
     end = offsets[first]
     for event in range(first, codes.shape[1]):
-        if end + room > out.size:
+        if end + row_count > out.size:
             return event
         for i in range(always.size):
             out[end + i] = always[i]
         end += always.size
-        found = satisfied(index, codes, event, numbers)
+        satisfied_count = satisfied(index, codes, event, numbers)
         examined[event] = words * ROWS
         for base in range(0, words, WORDS_AT_A_TIME):
             count = min(words - base, WORDS_AT_A_TIME)
             planes[:] = NO_BITS
-            for i in range(found):
+            for i in range(satisfied_count):
                 carry[:count] = matrix[numbers[i], base : base + count]
                 for plane in range(depth):
-                    held = planes[plane]
+                    counter_bits = planes[plane]
                     for w in range(count):
-                        before = held[w]
-                        held[w] = before ^ carry[w]
+                        before = counter_bits[w]
+                        counter_bits[w] = before ^ carry[w]
                         carry[w] &= before
             for w in range(count):
-                word = wanted[depth, base + w]
+                word = needed_of[depth, base + w]
                 for plane in range(depth):
-                    word &= ~(planes[plane, w] ^ wanted[plane, base + w])
+                    word &= ~(planes[plane, w] ^ needed_of[plane, base + w])
                 if word != NO_BITS:
                     end = spread(identity, (base + w) * ROWS, word, out, end, out.size)
         offsets[event + 1] = end

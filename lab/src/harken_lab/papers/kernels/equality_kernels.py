@@ -1,7 +1,7 @@
-"""Rows by the values that they ask for: the equality clusters of Le Subscribe (section 3.1, equality-preferred).
+"""Rows by the values of their equalities: the equality clusters of Le Subscribe (section 3.1, equality-preferred).
 
-Rows with equalities on the same columns are in one cluster, and those that also ask for the same values are in one
-entry of it, found by a hash of the cluster and the labels. An event asks each cluster whose columns it has once.
+Rows with equalities on the same columns are in one cluster. Those that also have the same values are in one entry of
+it, found by a hash of the cluster and the labels. An event looks up one entry in each cluster whose columns it has.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ class EntryClusters(NamedTuple):
     columns: ListTable
     """The columns of each cluster, ascending."""
     sizes: NDArray[np.int32]
-    """How many entries each cluster has; it is free if it has none."""
+    """How many entries each cluster has. A cluster without entries is free."""
     cluster_places: NDArray[np.int64]
-    """As `entry_places`."""
+    """Hash and number of a cluster, as in `entry_places`."""
     rows: ListTable
     """The rows of each entry."""
     owners: NDArray[np.int32]
     """The cluster of each entry."""
     entry_places: NDArray[np.int64]
-    """Hash and number of an entry in one integer, so that most mismatches need no further look; or -1."""
+    """Hash and number of an entry in one integer, or -1. Most mismatches differ in the hash."""
     free_entries: NDArray[np.int32]
     free_clusters: NDArray[np.int32]
     state: NDArray[np.int64]
-    """For entries, then for clusters: how many numbers are free, and the next one if none is."""
+    """For entries, then for clusters: how many numbers are free, and the next number if none is free."""
 
 
 class Probes(NamedTuple):
-    """Room for the clusters to look up for an event, and the hashes of its values in them."""
+    """Scratch: the clusters in which an event looks up an entry, and the hashes of its values there."""
 
     clusters: NDArray[np.int32]
     hashes: NDArray[np.int64]
@@ -62,25 +62,25 @@ def mixed(hash, value):
 
 @inner
 def _hash_of_columns(table, row):
-    found = np.int64(1)
+    mixture = np.int64(1)
     for at in range(table.starts[row], table.starts[row] + table.sizes[row]):
         if table.low[at] == table.high[at]:
-            found = mixed(found, table.columns[at] + 1)
-    return found
+            mixture = mixed(mixture, table.columns[at] + 1)
+    return mixture
 
 
 @inner
 def _hash_of_labels(table, row, cluster):
-    found = np.int64(cluster)
+    mixture = np.int64(cluster)
     for at in range(table.starts[row], table.starts[row] + table.sizes[row]):
         if table.low[at] == table.high[at]:
-            found = mixed(found, table.low[at])
-    return found
+            mixture = mixed(mixture, table.low[at])
+    return mixture
 
 
 @kernel
 def _cluster_of(clusters, table, row, hash):
-    """The cluster of a row, or -1."""
+    """The cluster for a row's equalities, or -1."""
     places, columns = clusters.cluster_places, clusters.columns
     place = hash & (places.size - 1)
     while places[place] != NONE:
@@ -102,22 +102,22 @@ def _cluster_of(clusters, table, row, hash):
 
 @inner
 def _entry_of(clusters, table, cluster, hash, row):
-    """The entry of a cluster that asks for the same values as a row, or -1."""
+    """The entry of a cluster whose rows have the same values as a row, or -1."""
     places = clusters.entry_places
     place = hash & (places.size - 1)
     while places[place] != NONE:
         if places[place] >> 32 == hash:
             entry = np.int32(places[place] & _LOW_BITS)
             like = clusters.rows.cells[clusters.rows.starts[entry]]
-            if clusters.owners[entry] == cluster and _asks_the_same(table, like, row):
+            if clusters.owners[entry] == cluster and _has_same_values(table, like, row):
                 return entry
         place = (place + 1) & (places.size - 1)
     return np.int32(NONE)
 
 
 @inner
-def _asks_the_same(table, first, second):
-    """Whether two rows of one cluster ask for the same values."""
+def _has_same_values(table, first, second):
+    """Whether the equalities of two rows of one cluster have the same values."""
     left, right = table.starts[first], table.starts[second]
     left_end, right_end = left + table.sizes[first], right + table.sizes[second]
     while True:
@@ -143,7 +143,7 @@ def _place(places, hash, entry):
 
 @inner
 def _displace(places, hash, entry):
-    """Remove an entry, and move up those behind it that could not be found otherwise."""
+    """Remove an entry, and move up later ones that a search would no longer reach."""
     mask = places.size - 1
     gap = hash & mask
     while places[gap] != np.int64(hash) << 32 | entry:
@@ -246,10 +246,10 @@ def delete_rows(clusters, table, rows):
 
 
 @kernel
-def _asked(clusters, codes, event, probes):
+def _probe(clusters, codes, event, probes):
     """List the clusters whose columns an event has, and prefetch their places. Returns how many there are.
 
-    A value that is no constant has an odd label: no entry asks for it.
+    A value that is no constant has an odd label, which no entry has.
     """
     columns, places = clusters.columns, clusters.entry_places
     count = 0
@@ -292,27 +292,30 @@ def _entry_for(clusters, table, cluster, hash, codes, event):
 
 
 @kernel
-def match_preferred(clusters, table, partial, slots, loose, room, codes, first, space, probes, out, offsets, examined):
-    """Equality-preferred: count the other predicates of all rows, then compare those whose equalities hold.
+def match_preferred(
+    clusters, table, partial, slots, loose, row_count, codes, first, scratch, probes, out, offsets, examined
+):
+    """Equality-preferred: count the other predicates of all rows, then compare counts where the equalities hold.
 
-    `partial` are rows with equalities, which are not counted, in the slots `slots`; `loose` are rows without any.
-    Writes the rows of each event, from `first` on. Returns the first event without room, or the end.
+    `partial` has the rows with equalities, and counts all their predicates but these; `slots` are their slots. `loose`
+    has the rows without equalities. Writes the rows that match each event, from `first` on. Returns the first event
+    without room, or the end.
     """
     index, lists, packed, counters, _, size = partial
-    counts, wanted, _ = counters
-    never = wanted[wanted.size - 1]
-    runs = space.runs
+    counts, needed_of, _ = counters
+    never = needed_of[needed_of.size - 1]
+    runs = scratch.runs
     end = offsets[first]
     for event in range(first, codes.shape[1]):
-        if end + room > out.size:
+        if end + row_count > out.size:
             return event
-        used = runs_of(index, lists, packed, codes, event, space)
+        used = runs_of(index, lists, packed, codes, event, scratch)
         increments = np.int64(0)
         for i in range(0, used, 2):
             for at in range(runs[i], runs[i + 1]):
                 counts[np.uint32(lists.cells[at])] += 1
             increments += runs[i + 1] - runs[i]
-        for i in range(_asked(clusters, codes, event, probes)):
+        for i in range(_probe(clusters, codes, event, probes)):
             entry = _entry_for(clusters, table, probes.clusters[i], probes.hashes[i], codes, event)
             if entry == NONE:
                 continue
@@ -320,8 +323,8 @@ def match_preferred(clusters, table, partial, slots, loose, room, codes, first, 
             for at in range(start, start + clusters.rows.sizes[entry]):
                 row = np.uint32(clusters.rows.cells[at])
                 slot = np.uint32(slots[row])
-                # A row of equalities only needs no count.
-                if counts[slot] == wanted[slot] or wanted[slot] == never:
+                # A row that has only equalities needs no count.
+                if counts[slot] == needed_of[slot] or needed_of[slot] == never:
                     out[end] = row
                     end += 1
             examined[event] += clusters.rows.sizes[entry]
@@ -332,19 +335,19 @@ def match_preferred(clusters, table, partial, slots, loose, room, codes, first, 
         else:
             counts[:size] = 0
         examined[event] += increments
-        end = count_event(loose, codes, event, space, out, end, examined)
+        end = count_event(loose, codes, event, scratch, out, end, examined)
         offsets[event + 1] = end
     return codes.shape[1]
 
 
 @kernel
-def match_quarantined(clusters, table, loose, room, codes, first, space, probes, out, offsets, examined):
-    """Quarantining: test the other predicates of rows whose equalities hold, and count only rows that have none."""
+def match_quarantined(clusters, table, loose, row_count, codes, first, scratch, probes, out, offsets, examined):
+    """Quarantining: test the other predicates of rows whose equalities hold; count only rows without equalities."""
     end = offsets[first]
     for event in range(first, codes.shape[1]):
-        if end + room > out.size:
+        if end + row_count > out.size:
             return event
-        for i in range(_asked(clusters, codes, event, probes)):
+        for i in range(_probe(clusters, codes, event, probes)):
             entry = _entry_for(clusters, table, probes.clusters[i], probes.hashes[i], codes, event)
             if entry == NONE:
                 continue
@@ -361,6 +364,6 @@ def match_quarantined(clusters, table, loose, room, codes, first, space, probes,
                     out[end] = row
                     end += 1
             examined[event] += clusters.rows.sizes[entry]
-        end = count_event(loose, codes, event, space, out, end, examined)
+        end = count_event(loose, codes, event, scratch, out, end, examined)
         offsets[event + 1] = end
     return codes.shape[1]

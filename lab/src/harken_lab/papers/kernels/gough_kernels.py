@@ -1,12 +1,12 @@
 """The tree of Gough and Smith (ACSC 1995; Le Subscribe, section 3.1, figure 3): one path for an event.
 
-A node stands for the rows that an event can still match, and for the first level, that is column, on which one of them
-has a predicate: levels of which no row asks anything are left out. Its edges cut the labels where a predicate of its
-rows begins or ends; rows without a predicate there go down every edge. At a leaf nothing is asked any more: its rows
-hold. The first edge of a node begins at label 0, a missing value.
+A node stands for the rows that an event can still match, and for the first level (a level is a column) on which one of
+them has a predicate: levels on which none has one are left out. Its edges divide the labels where a predicate of its
+rows begins or ends; rows without a predicate on its level go down every edge. The rows of a leaf match: they have no
+further predicate. The first edge of a node begins at label 0, a missing value.
 
-With sharing, equal sets of rows at one level are one node. Two sets are taken for equal if their sizes are, and 128
-bits of a hash: the exclusive or of random numbers of their rows, which follows a set as rows come and go.
+With sharing, equal sets of rows on one level are one node. Two sets are taken for equal if they have the same size and
+the same 128 bits of a hash: the exclusive or of random numbers of their rows, which is cheap to update.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _EACH_ROW = (1 << _ROW_BITS) - 1
 
 
 class LeveledRows(NamedTuple):
-    """The predicates of the i-th row are those from `starts[i]` to `starts[i + 1]`, in the order of levels."""
+    """The predicates of the i-th row are those from `starts[i]` to `starts[i + 1]`, ordered by level."""
 
     starts: NDArray[np.int64]
     levels: NDArray[np.int32]
@@ -45,7 +45,7 @@ class GoughTree(NamedTuple):
     """Nodes in the order in which they were made; the first is the root."""
 
     levels: NDArray[np.int32]
-    """The level of each node; that of a leaf is one more than all others."""
+    """The level of each node; that of a leaf is the number of levels."""
     starts: NDArray[np.int64]
     sizes: NDArray[np.int32]
     """The rows of node n are the `sizes[n]` cells from `starts[n]` on."""
@@ -54,36 +54,36 @@ class GoughTree(NamedTuple):
     bounds: NDArray[np.uint32]
     """The least label of each edge."""
     targets: NDArray[np.int32]
-    """The node to which each edge leads; NONE if no row is left."""
+    """The node to which each edge leads; NONE if no row can match."""
     cells: NDArray[np.int32]
     state: NDArray[np.int64]
     """How many nodes, edges and cells there are."""
 
 
-class Known(NamedTuple):
-    """The nodes by the hashes of their rows, so that they can be shared."""
+class NodeHashes(NamedTuple):
+    """Finds nodes by the hash of their rows, for sharing."""
 
     hashes: NDArray[np.int64]
     """Two a node."""
     buckets: NDArray[np.int32]
-    """Open addressing. A power of two, and more than there can be nodes."""
+    """Open addressing. The size is a power of two, and exceeds the number of nodes."""
 
 
 class Sweep(NamedTuple):
-    """The rows at one label of a node, while its edges are made."""
+    """A sweep over the labels of a node, which makes its edges: the rows that can match at the current label."""
 
     base: NDArray[np.int32]
-    """Rows that ask nothing at this level: they are at every label."""
+    """Rows without a predicate on this level: they are at every label."""
     active: NDArray[np.int32]
-    """Rows that ask for labels, and have this one."""
+    """Rows whose predicate admits the current label."""
     places: NDArray[np.int32]
-    """Where in `active` a row is."""
+    """By row, its place in `active`."""
     following: NDArray[np.int32]
-    """The next level on which a row has a predicate."""
+    """By row, the next level on which it has a predicate."""
     counts: NDArray[np.int64]
-    """How many rows at this label are next at each level."""
+    """By level, how many of the rows at the current label have their next predicate there."""
     changes: NDArray[np.int64]
-    """Where rows come or go."""
+    """The labels at which rows become active or cease to be."""
     state: NDArray[np.int64]
     """The sizes of `base` and `active`, and the hash of both together."""
 
@@ -92,10 +92,10 @@ _BASE, _ACTIVE, _FIRST_HASH, _SECOND_HASH = range(4)
 
 
 @kernel
-def build(rows, levels, tree, known, sweep, share, limit):
-    """Build the tree of all rows. Returns BUILT, or why it is not: TOO_LARGE, or NO_ROOM in the arrays.
+def build(rows, levels, tree, by_hash, sweep, share, limit):
+    """Build the tree of all rows. Returns BUILT; TOO_LARGE; or NO_ROOM if the arrays are too short.
 
-    It is too large when nodes, edges and the rows of all nodes together exceed the limit.
+    A tree is too large if its nodes, its edges and the rows of all nodes together exceed the limit.
     """
     count, state = rows.starts.size - 1, tree.state
     for row in range(count):
@@ -103,13 +103,13 @@ def build(rows, levels, tree, known, sweep, share, limit):
         sweep.following[row] = rows.levels[start] if start < rows.starts[row + 1] else levels
         sweep.base[row] = row
     _begin(rows, sweep, count)
-    if _target(tree, known, sweep, levels, share) == NONE:
+    if _target(tree, by_hash, sweep, levels, share) == NONE:
         return NO_ROOM
     node = 0
     tree.edge_starts[0] = 0
     while node < state[NODES]:
         if tree.levels[node] < levels:
-            outcome = _split(rows, levels, tree, known, sweep, node, share, limit)
+            outcome = _split(rows, levels, tree, by_hash, sweep, node, share, limit)
             if outcome != BUILT:
                 return outcome
         node += 1
@@ -119,7 +119,7 @@ def build(rows, levels, tree, known, sweep, share, limit):
 
 @kernel
 def _begin(rows, sweep, count):
-    """Start with `count` rows in base, and none active."""
+    """Begin a sweep with `count` rows in `base`, and none active."""
     state = sweep.state
     state[_BASE], state[_ACTIVE], state[_FIRST_HASH], state[_SECOND_HASH] = count, 0, 0, 0
     sweep.counts[:] = 0
@@ -129,14 +129,14 @@ def _begin(rows, sweep, count):
 
 @kernel
 def _count(rows, sweep, row, by):
-    """Add a row at this label, or remove it, by `by`."""
+    """Add a row to those at the current label (`by` is 1), or remove it (-1)."""
     sweep.counts[sweep.following[row]] += by
     sweep.state[_FIRST_HASH] ^= rows.hashes[row, 0]
     sweep.state[_SECOND_HASH] ^= rows.hashes[row, 1]
 
 
 @inner
-def _come(rows, sweep, row):
+def _activate(rows, sweep, row):
     size = sweep.state[_ACTIVE]
     sweep.active[size] = row
     sweep.places[row] = size
@@ -145,7 +145,7 @@ def _come(rows, sweep, row):
 
 
 @inner
-def _go(rows, sweep, row):
+def _deactivate(rows, sweep, row):
     size = sweep.state[_ACTIVE] - 1
     last = sweep.active[size]
     sweep.active[sweep.places[row]] = last
@@ -155,22 +155,22 @@ def _go(rows, sweep, row):
 
 
 @kernel
-def _target(tree, known, sweep, levels, share):
-    """The node of the rows at this label, at the first level on which one of them has a predicate.
+def _target(tree, by_hash, sweep, levels, share):
+    """The node of the rows at the current label, on the first level on which one of them has a predicate.
 
-    NONE if it would be new and there is no room.
+    A missing node is made; NONE if there is no room for it.
     """
     level = 0
     while level < levels and sweep.counts[level] == 0:
         level += 1
     state, size = tree.state, sweep.state[_BASE] + sweep.state[_ACTIVE]
     first, second = sweep.state[_FIRST_HASH], sweep.state[_SECOND_HASH]
-    mask = known.buckets.size - 1
+    mask = by_hash.buckets.size - 1
     bucket = (first ^ level * _SCATTER) & mask
     if share:
-        while known.buckets[bucket] != NONE:
-            node = known.buckets[bucket]
-            is_hash = known.hashes[node, 0] == first and known.hashes[node, 1] == second
+        while by_hash.buckets[bucket] != NONE:
+            node = by_hash.buckets[bucket]
+            is_hash = by_hash.hashes[node, 0] == first and by_hash.hashes[node, 1] == second
             if is_hash and tree.levels[node] == level and tree.sizes[node] == size:
                 return node
             bucket = (bucket + 1) & mask
@@ -178,8 +178,8 @@ def _target(tree, known, sweep, levels, share):
     if node == tree.levels.size or state[CELLS] + size > tree.cells.size:
         return NONE
     if share:
-        known.buckets[bucket] = node
-        known.hashes[node, 0], known.hashes[node, 1] = first, second
+        by_hash.buckets[bucket] = node
+        by_hash.hashes[node, 0], by_hash.hashes[node, 1] = first, second
     tree.levels[node], tree.starts[node], tree.sizes[node] = level, state[CELLS], size
     end = state[CELLS]
     for i in range(sweep.state[_BASE]):
@@ -192,23 +192,26 @@ def _target(tree, known, sweep, levels, share):
 
 
 @kernel
-def _change(label, row, comes):
-    return (label << _LABEL_SHIFT) | (np.int64(row) << 1) | comes
+def _change(label, row, enters):
+    return (label << _LABEL_SHIFT) | (np.int64(row) << 1) | enters
 
 
 @kernel
-def _part(rows, sweep, tree, node, levels):
-    """Split a node's rows into those without a predicate at its level, and changes for the rest. Returns how many."""
+def _prepare_sweep(rows, sweep, tree, node, levels):
+    """Put the rows of a node without a predicate on its level into `base`, and write the changes of the others.
+
+    Returns how many changes there are.
+    """
     level, base, count = tree.levels[node], 0, 0
     for i in range(tree.starts[node], tree.starts[node] + tree.sizes[node]):
         row = tree.cells[i]
         at, end = rows.starts[row], rows.starts[row + 1]
         while at < end and rows.levels[at] < level:
             at += 1
-        asks = at < end and rows.levels[at] == level
-        following = at + np.int64(asks)
+        has_predicate = at < end and rows.levels[at] == level
+        following = at + np.int64(has_predicate)
         sweep.following[row] = rows.levels[following] if following < end else levels
-        if not asks:
+        if not has_predicate:
             sweep.base[base] = row
             base += 1
             continue
@@ -224,23 +227,23 @@ def _part(rows, sweep, tree, node, levels):
 
 
 @kernel
-def _split(rows, levels, tree, known, sweep, node, share, limit):
-    """Make the edges of a node. Returns BUILT, or why it could not."""
+def _split(rows, levels, tree, by_hash, sweep, node, share, limit):
+    """Make the edges of a node. Returns BUILT, TOO_LARGE or NO_ROOM."""
     state = tree.state
-    count = _part(rows, sweep, tree, node, levels)
+    count = _prepare_sweep(rows, sweep, tree, node, levels)
     changes = np.sort(sweep.changes[:count])
     first, label, at = state[EDGES], np.int64(0), 0
-    without = np.int64(NONE)
+    of_base = np.int64(NONE)
     while label < _END:
         target = np.int64(NONE)
-        if share and sweep.state[_ACTIVE] == 0 and without != NONE:
-            target = without
+        if share and sweep.state[_ACTIVE] == 0 and of_base != NONE:
+            target = of_base
         elif sweep.state[_BASE] + sweep.state[_ACTIVE] > 0:
-            target = np.int64(_target(tree, known, sweep, levels, share))
+            target = np.int64(_target(tree, by_hash, sweep, levels, share))
             if target == NONE:
                 return NO_ROOM
             if sweep.state[_ACTIVE] == 0:
-                without = target
+                of_base = target
         if state[EDGES] == first or tree.targets[state[EDGES] - 1] != target:
             if state[EDGES] == tree.bounds.size:
                 return NO_ROOM
@@ -253,18 +256,18 @@ def _split(rows, levels, tree, known, sweep, node, share, limit):
         while at < count and changes[at] >> _LABEL_SHIFT == label:
             row = changes[at] >> 1 & _EACH_ROW
             if changes[at] & 1:
-                _come(rows, sweep, row)
+                _activate(rows, sweep, row)
             else:
-                _go(rows, sweep, row)
+                _deactivate(rows, sweep, row)
             at += 1
     return BUILT
 
 
 @kernel
 def find_leaves(tree, columns, alive, count, codes, first, out, offsets, examined):
-    """Write the rows at the leaf of each event that are still alive, where they end, and how many rows the leaf has.
+    """Write the rows of each event's leaf that are still alive, where they end, and how many rows the leaf has.
 
-    `columns` has the column of each level. Stops at the first event for which there is no room for `count` rows.
+    `columns` has the column of each level. Returns the first event without room for `count` rows, or the end.
     """
     end = offsets[first]
     for event in range(first, codes.shape[1]):

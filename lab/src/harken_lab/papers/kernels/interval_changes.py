@@ -1,10 +1,10 @@
-"""How the trees of interval_tree.py change: rows come and go, and with them intervals and nodes.
+"""Changes of the trees of interval_tree.py: rows are added and removed, and with them intervals and nodes.
 
-The trees are AVL trees. A rotation changes the ranges of two nodes, and moves the marks of these two and no other. A
-node at which no interval ends any more goes; if it has two children, its neighbour's constant takes its place, and what
-ended at the neighbour is marked anew.
+The trees are AVL trees. A rotation changes the ranges of two nodes, and moves the marks of these two only. A node at
+which no interval ends any more is removed. If it has two children, it takes over the constant of its neighbour, which
+is removed instead, and the intervals that ended at the neighbour get new marks.
 
-A kernel that runs out of room notes of what, and returns how far it came: called again, it goes on from there.
+A kernel that runs out of room records in which array, and returns how far it got: the next call continues from there.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ from harken_lab.papers.kernels.lists import append_to, has_room, needed, release
 
 @inner
 def _new_node(trees, key, parent):
-    """A node without children; or NONE if there is no room."""
+    """Make a node without children. Returns NONE if there is no room."""
     state = trees.state
     node = state[FREE_NODE]
     if node == NONE:
@@ -83,7 +83,7 @@ def _new_node(trees, key, parent):
 
 @kernel
 def add_columns(trees, first):
-    """Make a tree for each column from `first` on. Returns how many there are, or where room ran out."""
+    """Make a tree for each column from `first` on. Returns how many columns have one; fewer if room ran out."""
     for column in range(first, trees.roots.size):
         node = _new_node(trees, END, NONE)
         if node == NONE:
@@ -96,7 +96,7 @@ def add_columns(trees, first):
 def _plant(trees, column, key):
     """Ensure a node for a constant. Returns whether there was room.
 
-    It needs no marks: intervals that hold its whole range are marked above it.
+    A new node needs no marks: intervals that hold its whole range are marked at nodes above it.
     """
     node = parent = trees.roots[column]
     side = 0
@@ -132,7 +132,7 @@ def _replace_kid(trees, parent, kid, other):
 
 @inner
 def _rotate(trees, node, side):
-    """Rotate: the child at a side takes the place of its parent. Returns whether there was room for the marks."""
+    """Rotate: the child on a side takes the place of its parent. Returns whether there was room for the marks."""
     kid = trees.nodes[node, LEFT + side]
     if not room_for_marks(trees, 2 * count_marks(trees, node, BELOW + side)):
         return False
@@ -151,11 +151,11 @@ def _rotate(trees, node, side):
 
 @inner
 def _move_marks(trees, kid, node, near, far):
-    """Move the marks of a node and its child to where they belong once the child has the node's place.
+    """Move the marks of a node and its child, so that they are right once the child has taken the node's place.
 
-    `near` is the side that the child is on. A mark on the node's near side stays, and is repeated on the child's near
-    side and at its constant. A mark on the child's far side moves to the node's near side; but if its interval is also
-    marked at the node's constant and on its far side, it stays where it is and replaces these two.
+    The child is on the node's `near` side. A mark on the node's near side stays, and is repeated on the child's near
+    side and at the child's constant. A mark on the child's far side moves to the node's near side; but if its interval
+    is also marked at the node's constant and on its far side, the mark stays and replaces these two.
     """
     nodes, marks, intervals = trees.nodes, trees.marks, trees.intervals
     for which in range(2):
@@ -190,25 +190,25 @@ def _move_marks(trees, kid, node, near, far):
 
 
 @inner
-def _tallness(trees, node):
-    """Height of a node's right side minus that of its left."""
+def _height_difference(trees, node):
+    """The height of a node's right subtree minus that of its left."""
     left, right = trees.nodes[node, LEFT], trees.nodes[node, RIGHT]
     return (trees.heights[right] if right != NONE else 0) - (trees.heights[left] if left != NONE else 0)
 
 
 @inner
 def _rebalance(trees):
-    """Rotate from the pending node upwards until all is balanced. Returns whether there was room."""
+    """Rotate from the pending node upwards until the tree is balanced. Returns whether there was room."""
     state = trees.state
     node = state[PENDING]
     while node != NONE and trees.nodes[node, KEY] != END:
         state[PENDING] = node
-        height, tallness = trees.heights[node], _tallness(trees, node)
-        if abs(tallness) > 1:
-            side = np.int64(tallness > 0)
+        height, difference = trees.heights[node], _height_difference(trees, node)
+        if abs(difference) > 1:
+            side = np.int64(difference > 0)
             kid = trees.nodes[node, LEFT + side]
-            leaning = _tallness(trees, kid)
-            if leaning != 0 and (leaning > 0) != (tallness > 0) and not _rotate(trees, kid, 1 - side):
+            leaning = _height_difference(trees, kid)
+            if leaning != 0 and (leaning > 0) != (difference > 0) and not _rotate(trees, kid, 1 - side):
                 return False
             if not _rotate(trees, node, side):
                 return False
@@ -224,9 +224,9 @@ def _rebalance(trees):
 
 @inner
 def _splice(trees, node):
-    """Remove a node at which no interval ends, and that has at most one child.
+    """Remove a node at which no interval ends, and which has at most one child.
 
-    Its marks can go: their intervals also hold the labels next to it, on the child's side, and are marked there too.
+    Its marks are not needed: their intervals also hold the labels next to it on the child's side, and are marked there.
     """
     state = trees.state
     for kind in (BELOW, ABOVE, EQUAL):
@@ -243,14 +243,14 @@ def _splice(trees, node):
 
 @inner
 def _uproot(trees, column, key):
-    """Remove the node of a constant, if no interval ends there. Returns whether there was room."""
+    """Remove the node of a constant if no interval ends there. Returns whether there was room for new marks."""
     node = find_node(trees, column, key)
     if node == NONE or trees.nodes[node, ENDS] != NONE:
         return True
     if trees.nodes[node, LEFT] == NONE or trees.nodes[node, RIGHT] == NONE:
         _splice(trees, node)
         return True
-    side = np.int64(_tallness(trees, node) > 0)
+    side = np.int64(_height_difference(trees, node) > 0)
     neighbour = trees.nodes[node, LEFT + side]
     while trees.nodes[neighbour, RIGHT - side] != NONE:
         neighbour = trees.nodes[neighbour, RIGHT - side]
@@ -274,7 +274,7 @@ def _uproot(trees, column, key):
 
 @kernel
 def settle(trees):
-    """Finish pending work: balance a tree, and remove doomed nodes. Returns whether there was room."""
+    """Finish pending work: balance a tree, remove nodes at which no interval ends. Returns whether there was room."""
     state = trees.state
     while True:
         if state[PENDING] != NONE:
@@ -297,7 +297,7 @@ def settle(trees):
 
 @kernel
 def choose_equalities(table, rows, constants, chosen):
-    """For each row the place of its equality on the column with the most constants; NONE without one."""
+    """For each row, the place of its equality on the column with the most constants; NONE if it has no equality."""
     for i in range(rows.size):
         start, best = table.starts[rows[i]], NONE
         for at in range(start, start + table.sizes[rows[i]]):
@@ -309,7 +309,7 @@ def choose_equalities(table, rows, constants, chosen):
 
 @kernel
 def plant_rows(trees, table, chosen, first):
-    """Ensure nodes for the ends of the chosen predicates, from `first` on. Returns how many are done.
+    """Ensure nodes for the ends of the chosen predicates, from `first` on. Returns how many predicates are done.
 
     A bulk load makes all nodes before any mark, so that rotations have no marks to move.
     """
@@ -329,9 +329,9 @@ def plant_rows(trees, table, chosen, first):
 
 @kernel
 def enter_rows(trees, lists, places, table, rows, chosen, first):
-    """Add rows, from `first` on, to the lists of their intervals, whose nodes exist. Returns how many are done.
+    """Add rows, from `first` on, to the lists of their intervals. Returns how many rows are done.
 
-    The interval of a row is that of its chosen predicate.
+    The interval of a row is that of its chosen predicate. Its ends have nodes already.
     """
     for i in range(first, rows.size):
         interval, at = ALWAYS, chosen[i]
@@ -341,7 +341,7 @@ def enter_rows(trees, lists, places, table, rows, chosen, first):
                 interval = add_interval(trees, table.columns[at], table.low[at], table.high[at])
                 if interval == NONE:
                     return i
-        # If room runs out, a new interval has no row yet: the next call finds it.
+        # If room runs out here, a new interval stays without rows: the next call finds it.
         if not has_room(lists, needed(lists, interval)):
             trees.state[SHORT_OF] = SHORT_OF_CELLS
             return i
@@ -355,7 +355,7 @@ def enter_rows(trees, lists, places, table, rows, chosen, first):
 def leave_rows(trees, lists, places, rows, first):
     """Remove rows, from `first` on, from their lists, and unused intervals and nodes from the trees.
 
-    Returns how many are done, plus one once all pending work is done too.
+    Returns how many rows are done, plus one once all pending work is done too.
     """
     for i in range(first, rows.size + 1):
         if not settle(trees):

@@ -1,7 +1,7 @@
 """The marks of intervals in the trees of interval_tree.py, and the intervals that have them.
 
-A mark is on a list of a node, and on the list of marks of its interval. So all marks of an interval are found when it
-is removed, and a rotation moves single ones.
+A mark is on a list of its node and on the list of its interval's marks. So an interval can be removed with all its
+marks, and a rotation can move single marks.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from harken.kernels.compile import inner, kernel
 from harken_lab.papers.kernels.interval_tree import (
     ABOVE,
     AFTER,
-    ASKED,
     BEFORE,
     BELOW,
     COLUMN,
@@ -41,6 +40,7 @@ from harken_lab.papers.kernels.interval_tree import (
     SHORT_OF,
     SHORT_OF_INTERVALS,
     SHORT_OF_MARKS,
+    SHORTAGE,
     SLOT,
     TOP_INTERVAL,
     TOP_MARK,
@@ -57,12 +57,12 @@ _SCATTER, _MIX, _LOW_BITS = 0x1E37_79B1, 0x05EB_CA77, 0xFFFF_FFFF
 
 @inner
 def room_for_marks(trees, count):
-    """Whether there is room for this many marks; if not, the shortage is noted."""
+    """Whether there is room for this many more marks. If not, the shortage is recorded."""
     state = trees.state
     if state[MARKS] + count <= trees.marks.shape[0]:
         return True
     state[SHORT_OF] = SHORT_OF_MARKS
-    state[ASKED] = count
+    state[SHORTAGE] = count
     return False
 
 
@@ -93,7 +93,7 @@ def unlink_mark(trees, mark):
 
 @inner
 def add_mark(trees, node, kind, interval):
-    """Mark an interval on a list of a node, for which there is room."""
+    """Put a mark of an interval on a list of a node. There is room for it."""
     state, marks = trees.state, trees.marks
     mark = state[FREE_MARK]
     if mark == NONE:
@@ -145,7 +145,7 @@ def count_marks(trees, node, kind):
 
 @inner
 def _cover_part(trees, interval, low, high):
-    """Mark the labels from low to high for an interval. There is room, and nodes at both ends."""
+    """Mark an interval at the nodes for the labels from low to high. There is room, and both ends have nodes."""
     root = trees.roots[trees.intervals[interval, COLUMN]]
     low_key, high_key = key_of_low(low), key_of_high(high)
     if low_key > 0:
@@ -164,7 +164,7 @@ def _cover_part(trees, interval, low, high):
     node, bottom, top = root, np.int64(0), np.int64(2 * END)
     while node != NONE:
         key = trees.nodes[node, KEY]
-        # Nodes whose range has the lower end were handled on the way to it.
+        # Nodes whose range contains the lower end have been marked on the path to it.
         if high_key >= key and not (bottom < low_key < top):
             add_mark(trees, node, BELOW, interval)
             if high >= key:
@@ -180,7 +180,7 @@ def _cover_part(trees, interval, low, high):
 
 @kernel
 def cover(trees, interval):
-    """Set all marks of an interval but those of its ends."""
+    """Set all marks of an interval except those of its ends."""
     low, high = np.int64(trees.intervals[interval, LOW]), np.int64(trees.intervals[interval, HIGH])
     if low <= high:
         _cover_part(trees, interval, low, high)
@@ -191,7 +191,7 @@ def cover(trees, interval):
 
 @inner
 def uncover(trees, interval):
-    """Erase all marks of an interval but those of its ends."""
+    """Erase all marks of an interval except those of its ends."""
     mark = trees.intervals[interval, FIRST_MARK]
     while mark != NONE:
         following = trees.marks[mark, NEXT]
@@ -202,7 +202,7 @@ def uncover(trees, interval):
 
 @inner
 def most_marks(trees, column):
-    """The most marks that an interval of a column can have."""
+    """An upper bound on the marks of an interval of a column."""
     root = trees.nodes[trees.roots[column], LEFT]
     return 4 * (trees.heights[root] if root != NONE else 0) + 8
 
@@ -219,7 +219,7 @@ def _bucket(column, low, high, count):
 
 @kernel
 def rehash(trees):
-    """Put all intervals into the buckets, which are empty."""
+    """Put all intervals into empty buckets."""
     intervals = trees.intervals
     for interval in range(1, trees.state[TOP_INTERVAL]):
         column, low, high = intervals[interval, COLUMN], intervals[interval, LOW], intervals[interval, HIGH]
@@ -231,7 +231,7 @@ def rehash(trees):
 
 @inner
 def find_interval(trees, column, low, high):
-    """The interval with these labels; or NONE."""
+    """The interval with these labels, or NONE."""
     intervals = trees.intervals
     interval = trees.buckets[_bucket(column, low, high, trees.buckets.size)]
     while interval != NONE:
@@ -244,7 +244,7 @@ def find_interval(trees, column, low, high):
 
 @inner
 def add_interval(trees, column, low, high):
-    """A new interval, whose ends have nodes, with all its marks; or NONE if there is no room."""
+    """Make an interval and its marks; its ends have nodes already. Returns NONE if there is no room."""
     state, intervals = trees.state, trees.intervals
     if state[FREE_INTERVAL] == NONE and state[TOP_INTERVAL] == intervals.shape[0]:
         state[SHORT_OF] = SHORT_OF_INTERVALS
@@ -274,7 +274,7 @@ def add_interval(trees, column, low, high):
 
 @inner
 def drop_interval(trees, interval):
-    """Remove an interval that no row asks for. The nodes of its ends become doomed."""
+    """Remove an interval that no row has, and note the nodes of its ends for removal by `settle`."""
     state, intervals = trees.state, trees.intervals
     column = intervals[interval, COLUMN]
     mark = intervals[interval, FIRST_MARK]

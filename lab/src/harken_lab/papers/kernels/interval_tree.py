@@ -1,15 +1,15 @@
 """Interval binary search trees: which of many intervals hold a label (Hanson et al., SIGMOD 1990; Le Subscribe, 3.1).
 
 Each column has a tree of its own, all of them in the same arrays. A node is a constant at which some interval ends, and
-it has three lists of marks: of intervals that hold all labels below it in the node's range, of those that hold the
-constant, and of those that hold all above it. The range of a node is the set of labels whose search passes it. An
-interval is marked where it holds a whole side of a node but not the node's whole range: that is only on the two paths
-to its ends. So a search meets every interval that holds its label exactly once.
+the range of a node is the set of labels whose search passes it. A node has three lists of marks: of the intervals that
+hold all labels of its range below its constant, of those that hold the constant, and of those that hold all labels of
+its range above it. An interval is marked at a node if it holds a whole side of the node but not the node's whole range:
+such nodes are on the two paths to its ends only. So a search meets every interval that holds its label exactly once.
 
 A fourth list of each node has the intervals that end there; searches do not read it.
 
-An interval is a column with a lowest and a highest label, stored once however many rows ask for it; interval 0 has the
-rows that ask for nothing, and is in no tree. A wrapped interval has the marks of its two parts.
+An interval is a column with a lowest and a highest label, stored once however many rows have it. Interval 0 has the
+rows without predicates, and is in no tree. A wrapped interval has the marks of its two parts.
 
 The arrays and the search are here. How intervals are marked is in interval_marks.py, and how the trees change with
 their rows in interval_changes.py.
@@ -26,20 +26,20 @@ from harken.kernels.compile import inner, kernel
 
 NONE = -1
 ALWAYS = 0
-"""The interval of rows that ask for nothing."""
+"""The interval of rows without predicates."""
 END = 1 << 32
 """Greater than any label: the constant of a sentinel node above each tree, whose left child is the root."""
 
-# What a node is: its constant, children and parent, and the first marks of its four lists. It fills a cache line.
+# Fields of a node: its constant, children and parent, and the first marks of its four lists. A node is a cache line.
 KEY, LEFT, RIGHT, PARENT, BELOW, ABOVE, EQUAL, ENDS = range(8)
 NODE_FIELDS = 8
-# A mark: its interval; its list, as NODE_FIELDS × node + list; its neighbours there, and among the interval's marks.
+# Fields of a mark: interval; list, as NODE_FIELDS × node + list; neighbours there, and among the interval's marks.
 MARKED, SLOT, BEFORE, AFTER, PREVIOUS, NEXT = range(6)
 MARK_FIELDS = 6
-# An interval: column and labels, its first mark, and the next one in its bucket. The flag is 0 except in a rotation.
+# Fields of an interval: column, labels, first mark, and the next interval in its bucket. FLAG is for rotations, else 0.
 COLUMN, LOW, HIGH, FIRST_MARK, FOLLOWING, FLAG = range(6)
 INTERVAL_FIELDS = 6
-# Counters: how many are in use, the first never used, and the first free one.
+# State of nodes, marks and intervals: how many are in use, the first never used, and the first free one.
 (
     NODES,
     TOP_NODE,
@@ -52,13 +52,13 @@ INTERVAL_FIELDS = 6
     FREE_INTERVAL,
     # The lowest node that may be out of balance; all above it may be too.
     PENDING,
-    # A column, and the constants of up to two doomed nodes, at which no interval may end any more; 0 for none.
+    # A column, and the constants of up to two nodes to remove if no interval ends there any more; 0 for none.
     DOOMED_COLUMN,
     DOOMED_LOW,
     DOOMED_HIGH,
     # Which array ran out of room, and how much more is needed.
     SHORT_OF,
-    ASKED,
+    SHORTAGE,
 ) = range(15)
 STATES = 15
 SHORT_OF_NODES, SHORT_OF_MARKS, SHORT_OF_INTERVALS, SHORT_OF_CELLS = range(1, 5)
@@ -76,34 +76,34 @@ class IntervalTrees(NamedTuple):
     marks: NDArray[np.int32]
     intervals: NDArray[np.int64]
     buckets: NDArray[np.int32]
-    """The first interval of each bucket; a power of two."""
+    """The first interval of each bucket. The size is a power of two."""
     state: NDArray[np.int64]
 
 
 class RowPlaces(NamedTuple):
-    """Where each row stands."""
+    """The interval of each row, and its place there."""
 
     intervals: NDArray[np.int32]
-    """The interval by which a row is found."""
+    """By row, the interval by which it is candidates."""
     places: NDArray[np.int32]
-    """Its place in the list of that interval."""
+    """By row, its place in the list of that interval."""
 
 
 @inner
 def key_of_low(low):
-    """The constant at which an interval with this lowest label ends; 0 if it has no lower end."""
+    """The constant at the lower end of an interval with this lowest label; 0 if it has no lower end."""
     return np.int64(low) & ~1
 
 
 @inner
 def key_of_high(high):
-    """The constant at which an interval with this highest label ends; END if it has no upper end."""
+    """The constant at the upper end of an interval with this highest label; END if it has no upper end."""
     return (np.int64(high) + 1) & ~1
 
 
 @inner
 def find_node(trees, column, key):
-    """The node of a constant; or NONE."""
+    """The node of a constant, or NONE."""
     node = trees.roots[column]
     while node != NONE and trees.nodes[node, KEY] != key:
         node = trees.nodes[node, LEFT + (key > trees.nodes[node, KEY])]
@@ -112,10 +112,10 @@ def find_node(trees, column, key):
 
 @kernel
 def find_rows(trees, lists, table, count, codes, first, out, offsets, examined):
-    """Write the rows that hold for each event, where they end, and how many were found by their intervals.
+    """Write the rows that match each event, where they end, and how many candidates their intervals gave.
 
-    Stops at the first event without room for `count` rows. Rows are tested inline, because a call would cost more than
-    the test.
+    Returns the first event without room for `count` rows, or the end. Candidates are tested inline: a call would cost
+    more than the test.
     """
     nodes, marks = trees.nodes, trees.marks
     starts, sizes, cells = lists.starts, lists.sizes, lists.cells
@@ -127,7 +127,7 @@ def find_rows(trees, lists, table, count, codes, first, out, offsets, examined):
         for at in range(starts[ALWAYS], starts[ALWAYS] + sizes[ALWAYS]):
             out[end] = cells[at]
             end += 1
-        found = end
+        candidates = end
         for column in range(codes.shape[0]):
             label = np.int64(codes[column, event])
             node = np.int64(trees.roots[column]) if label != 0 else NONE
@@ -139,11 +139,11 @@ def find_rows(trees, lists, table, count, codes, first, out, offsets, examined):
                     interval = marks[mark, MARKED]
                     mark = np.int64(marks[mark, AFTER])
                     for at in range(starts[interval], starts[interval] + sizes[interval]):
-                        out[found] = cells[at]
-                        found += 1
+                        out[candidates] = cells[at]
+                        candidates += 1
                 node = NONE if label == key else nodes[node, LEFT + side]
-        examined[event] = found - offsets[event]
-        for i in range(end, found):
+        examined[event] = candidates - offsets[event]
+        for i in range(end, candidates):
             row = out[i]
             at = row_starts[row]
             stop = at + row_sizes[row]

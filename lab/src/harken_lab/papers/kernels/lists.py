@@ -1,7 +1,7 @@
-"""Many lists of numbers in one array, each of which can grow: a full one moves to where there is twice the room.
+"""Many lists of numbers in one array. Each can grow: a full one moves to a place with twice the room.
 
-A kernel never enlarges an array: it asks `needed` first, and stops where there is no room. Its caller makes room
-(matchers/papers/growing_lists.py) and calls again.
+A kernel never enlarges an array: it checks by `needed` and `has_room`, and stops if there is no room. Its caller makes
+room (growing_lists.py) and calls it again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ListTable(NamedTuple):
 
 @kernel
 def needed(lists, which):
-    """How many new cells appending one element to a list takes."""
+    """How many new cells it takes to append one element to a list."""
     room = lists.rooms[which]
     return 0 if lists.sizes[which] < room else max(2 * room, _LEAST_ROOM)
 
@@ -71,7 +71,7 @@ def insert_at(lists, which, place, value):
 
 @inner
 def remove_at(lists, which, place):
-    """Remove the value at a place. Those behind it move up."""
+    """Remove the value at a place. The values behind it move up."""
     start = lists.starts[which]
     for at in range(start + place, start + lists.sizes[which] - 1):
         lists.cells[at] = lists.cells[at + 1]

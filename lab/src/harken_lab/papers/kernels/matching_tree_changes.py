@@ -1,8 +1,9 @@
-"""How rows enter Gryphon's tree and leave it (Aguilera et al., PODC 1999, section 3 and appendix A).
+"""How rows are added to Gryphon's tree and removed (Aguilera et al., PODC 1999, section 3 and appendix A).
 
-A row walks down from the root with its tests in order. Where a node has its next test, it takes the edge of its result.
-Where a node has a test that comes earlier, it takes the edge that its own predicate implies, or the *-edge. Where a
-node has a test that comes later, or there is none, its test becomes a new node, with a *-edge to what was there.
+A row walks down from the root with its tests in order. At a node with the row's next test, it takes the edge of its
+result. At a node whose test comes earlier in the order, it takes the edge that its own predicate implies, or the
+*-edge. If the test of the node comes later, or there is no node, a new node is made for the row's test, with a *-edge
+to the old node.
 """
 
 from __future__ import annotations
@@ -51,32 +52,32 @@ from harken_lab.papers.kernels.matching_tree_kernels import (
 
 _LOW_BITS = 0xFFFF_FFFF
 _SCATTER = 0x5EB5_AE35
-# How many of its first tests a row is sorted by, and how many bits of each.
+# Rows are sorted by this many first tests, and by this many bits of each.
 _SORTED, _BITS = 3, 20
 
 
 class Order(NamedTuple):
-    """The order of tests: by the ranks of columns; in a column the examination first, then the ranges."""
+    """The order of tests: by rank of the column, and in a column the examination before the ranges."""
 
     ranks: NDArray[np.int32]
-    """By column."""
+    """The rank of each column."""
     columns: NDArray[np.int32]
-    """By rank. Those that are factored out come first."""
+    """The column of each rank. Columns that are factored out come first."""
     factors: int
     """How many columns are factored out."""
     has_levels: bool
-    """Whether a row examines every column, also those that it does not care for."""
+    """Whether a row examines every column, also those on which it has no predicate."""
 
 
 class Tests(NamedTuple):
-    """The tests of one row, in their order. An examination whose label is 0 does not care for the result."""
+    """The tests of one row, in their order. An examination with label 0 takes the *-edge."""
 
     kinds: NDArray[np.int8]
     columns: NDArray[np.int32]
     low: NDArray[np.uint32]
     high: NDArray[np.uint32]
     spine: NDArray[np.int32]
-    """By rank: the last node seen, along *-edges from the root, that tests a column of a lower rank."""
+    """By rank: the last node, along *-edges from the root, that tests a column of a lower rank; a cache."""
 
 
 @kernel
@@ -89,29 +90,29 @@ def _mixed(key):
 
 @kernel
 def sort_keys(table, order, rows, keys, tests, out):
-    """Write two keys per row, by which rows are sorted before they enter.
+    """Write two keys per row, by which rows are sorted before they are added.
 
-    Rows that begin with the same tests, and equal rows, then come together, which is quick to walk. Otherwise the order
-    is random: range tests in sorted order would make a chain.
+    Rows with the same first tests, and equal rows, are then adjacent, which makes walks cheap. Otherwise the order is
+    random, because range tests in sorted order would make a chain.
     """
     for at in range(rows.size):
         count = _tests_of(table, order, rows[at], keys[at], tests)
-        first, every = np.int64(0), np.int64(0)
+        first, all_tests = np.int64(0), np.int64(0)
         for i in range(count):
             bounds = _mixed(np.int64(tests.low[i])) ^ np.int64(tests.high[i])
             test = _mixed(_mixed(bounds) ^ np.int64(tests.columns[i]))
-            every = _mixed(every ^ test)
+            all_tests = _mixed(all_tests ^ test)
             if i < _SORTED:
                 first = first << _BITS | test & ((1 << _BITS) - 1)
-        out[0, at], out[1, at] = first << _BITS * max(_SORTED - count, 0), every
+        out[0, at], out[1, at] = first << _BITS * max(_SORTED - count, 0), all_tests
 
 
 @kernel
 def insert_rows(tree, table, order, rows, keys, tests, first, most):
-    """Add rows, from `first` on, until there is no room or too many nodes. Returns how many were added.
+    """Add rows, from `first` on, until there is no room or there are too many nodes. Returns how many are done.
 
-    `keys` has for every column that is factored out the label of the subtree, 0 for that of all other labels. A row may
-    come several times, with different keys.
+    `keys` has the label of the subtree for every column that is factored out, 0 for other labels. A row may be listed
+    several times, with different keys.
     """
     tests.spine[:] = NONE
     for at in range(first, rows.size):
@@ -126,7 +127,7 @@ def insert_rows(tree, table, order, rows, keys, tests, first, most):
 
 @inner
 def _has_room(tree, nodes):
-    """Whether there is room for one more entry with so many new nodes and edges."""
+    """Whether there is room for one more entry with this many new nodes and edges."""
     state = tree.state
     return (
         state[NODES] + nodes <= tree.nodes.shape[0]
@@ -147,7 +148,7 @@ def _copy(tests, source, target):
 
 @inner
 def _tests_of(table, order, row, keys, tests):
-    """Write the tests of a row, and return how many there are."""
+    """Write the tests of a row. Returns how many there are."""
     for i in range(order.factors):
         _set(tests, i, FACTOR, order.columns[i], keys[i], NO_LABEL)
     count = order.factors
@@ -168,7 +169,7 @@ def _tests_of(table, order, row, keys, tests):
 
 @inner
 def _with_levels(order, tests, count):
-    """Add an examination for every column that is not tested."""
+    """Add an examination with label 0 for every column that is not tested. Returns how many tests there are."""
     source = count - 1
     missing = order.columns.size - order.factors
     for at in range(order.factors, count):
@@ -198,7 +199,7 @@ def _comes_first(tree, order, node, tests, at):
 
 @inner
 def _edge(tree, node, tests, at):
-    """The edge of a node that a row takes, by its next test."""
+    """The edge of a node that a row with this next test takes."""
     kind = tree.nodes[node, KIND]
     if tree.nodes[node, COLUMN] != tests.columns[at] or (kind != RANGE and tests.low[at] == NO_LABEL):
         return BY_STAR
@@ -219,7 +220,7 @@ def _is_same(tree, node, tests, at):
 
 @kernel
 def _passed(tree, order, tests):
-    """The last node along *-edges from the root that a row passes before its first test; NONE if none."""
+    """The last node along *-edges from the root that a row passes before its first test; NONE if it passes none."""
     rank = order.ranks[tests.columns[0]]
     parent = np.int64(tests.spine[rank])
     node = tree.state[ROOT] if parent == NONE else np.int64(tree.nodes[parent, STAR])
@@ -231,7 +232,7 @@ def _passed(tree, order, tests):
 
 @kernel
 def _leaf_of(tree, order, tests, count):
-    """The leaf for a row with these tests; missing nodes on the way are made."""
+    """The leaf for a row with these tests. Missing nodes on the path to it are made."""
     parent, edge, label = np.int64(NONE), BY_STAR, NO_LABEL
     node = tree.state[ROOT]
     if count and not order.factors:
@@ -323,7 +324,7 @@ def _is_below(tree, node, dead):
 
 @kernel
 def _leave(tree, entry, collapses):
-    """Remove an entry from its leaf, and then all nodes that lead nowhere."""
+    """Remove an entry from its leaf, and the leaf if it is empty."""
     entries = tree.entries
     leaf, before, behind = entries[entry, LEAF_OF], entries[entry, BEFORE], entries[entry, NEXT]
     if behind != NONE:
@@ -341,7 +342,10 @@ def _leave(tree, entry, collapses):
 
 @kernel
 def _prune(tree, node, collapses):
-    """Remove a node without edges, and then those above it without edges or, with `collapses`, with only a *-edge."""
+    """Remove a node without edges, and nodes above it that are left without edges.
+
+    With `collapses`, a node that is left with only a *-edge is removed too.
+    """
     while node != NONE:
         parent = tree.nodes[node, PARENT]
         unlead(tree, parent, tree.edges[node], tree.marks[node])

@@ -1,10 +1,10 @@
 """The tree of Gryphon as arrays: nodes, edges between them, and the rows in its leaves (Aguilera et al., PODC 1999).
 
-A node is a test of one column. *Examine* has an edge for each label that some row below asks for; *range* asks whether
-the label lies in an interval, and has an edge for yes and one for no. Both may have a *-edge besides, for rows that do
-not care. *Factor* is an examination without a *-edge: its last edge is for all labels that have none of their own.
+A node is a test of one column. *Examine* has an edge for each label of the equalities of rows below it. *Range* tests
+whether the label lies in an interval, and has an edge for yes and one for no. Both may also have a *-edge, for rows
+that do not depend on the test. *Factor* is an examination whose *-edge is for all labels without an edge of their own.
 
-The first label of an examination and its edge stand in the node; more of them are in one hash table for the whole tree.
+The first label of an examination and its edge are stored in the node, the others in one hash table for the whole tree.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ UNUSED, LEAF, EXAMINE, RANGE, FACTOR = range(5)
 BY_STAR, BY_LABEL, BY_YES, BY_NO = range(4)
 """The kinds of edges."""
 
-# What a node is made of. LOW and HIGH are labels: of an interval, or of the one edge that stands in an examination.
+# Fields of a node. LOW and HIGH are labels: of an interval, or of the one edge that an examination stores.
 COLUMN, KIND, STAR, YES, NO, LOW, HIGH, PARENT = range(8)
-# The same places in an examination: where its edge leads, and how many more are in the hash table. In a leaf: its rows.
+# Other uses of these fields. In an examination: the target of its edge, and how many edges are in the hash table.
+# In a leaf: the first entry.
 CHILD, OTHERS, FIRST = YES, NO, YES
 
 KEY, END = range(2)
@@ -43,13 +44,13 @@ class TreeNodes(NamedTuple):
 
     nodes: NDArray[np.int32]
     labels: NDArray[np.uint32]
-    """The same memory, for the fields that are labels."""
+    """The same memory as `nodes`, for the fields that are labels."""
     edges: NDArray[np.int8]
     """The kind of the edge that leads to each node."""
     marks: NDArray[np.uint32]
     """The label of the edge that leads to each node, if it has one."""
     slots: NDArray[np.int64]
-    """The hash table: node and label as one key, and the target of the edge. A power of two, never full."""
+    """The hash table: node and label as one key, and the target of the edge. Its size is a power of two; never full."""
     entries: NDArray[np.int32]
     """A row in a leaf: row, leaf, next and previous entry in the leaf, next entry of the row."""
     of_rows: NDArray[np.int32]
@@ -70,14 +71,14 @@ def within(low, high, outer_low, outer_high):
 
 @kernel
 def beyond(low, high):
-    """The interval of all labels but those of another: its first label and its last."""
+    """The complement of an interval, without label 0: its first label and its last."""
     first, last = np.int64(high) + 1, np.int64(low) - 1
     return np.uint32(first if first <= LAST_LABEL else 1), np.uint32(last if last > 0 else LAST_LABEL)
 
 
 @kernel
 def decided(low, high, test_low, test_high):
-    """The edge of a range test that a label within an interval takes; the *-edge if the interval does not decide."""
+    """The edge of a range test that all labels of an interval take; the *-edge if they differ."""
     if within(low, high, test_low, test_high):
         return BY_YES
     if test_low == 1 and test_high == LAST_LABEL:
@@ -100,7 +101,7 @@ def _home(key, slots):
 
 @kernel
 def _slot(slots, key):
-    """The slot that has the key, or the empty one that it would take."""
+    """The slot that has the key, or the empty slot that it would take."""
     at = _home(key, slots)
     while slots[at, KEY] != key and slots[at, KEY] != NONE:
         at = (at + 1) & (slots.shape[0] - 1)
@@ -109,7 +110,7 @@ def _slot(slots, key):
 
 @inner
 def _vacate(slots, hole):
-    """Empty a slot, and move up those behind it that could not be found otherwise."""
+    """Empty a slot, and move up later ones that a search would no longer reach."""
     last = slots.shape[0] - 1
     at = (hole + 1) & last
     while slots[at, KEY] != NONE:
@@ -131,14 +132,14 @@ def rehash(slots, larger):
 
 @kernel
 def hashed(slots, node, label):
-    """Where an edge leads that is in the hash table; NONE if it is not."""
+    """The target of an edge in the hash table; NONE if the table has no such edge."""
     at = _slot(slots, _key(node, label))
     return slots[at, END] if slots[at, KEY] != NONE else np.int64(NONE)
 
 
 @kernel
 def labelled(tree, node, label):
-    """Where the edge of a label leads. A missing value, label 0, has none."""
+    """The target of the edge of a label, or NONE. A missing value, label 0, has no edge."""
     if tree.labels[node, LOW] == label:
         return np.int64(tree.nodes[node, CHILD])
     return hashed(tree.slots, node, label) if tree.nodes[node, OTHERS] else np.int64(NONE)
@@ -154,7 +155,7 @@ def _field(edge):
 
 @inner
 def end_of(tree, node, edge, label):
-    """Where an edge of a node leads; NONE if there is no such edge."""
+    """The target of an edge of a node; NONE if there is no such edge."""
     if edge == BY_LABEL:
         return labelled(tree, node, label)
     return np.int64(tree.nodes[node, _field(edge)])
@@ -199,14 +200,14 @@ def unlead(tree, node, edge, label):
 
 @inner
 def has_results(tree, node):
-    """Whether a node has any edge but the *-edge."""
-    nothing = NONE if tree.nodes[node, KIND] == RANGE else 0
-    return tree.nodes[node, YES] != NONE or tree.nodes[node, NO] != nothing
+    """Whether a node has any edge besides the *-edge."""
+    no_edge = NONE if tree.nodes[node, KIND] == RANGE else 0
+    return tree.nodes[node, YES] != NONE or tree.nodes[node, NO] != no_edge
 
 
 @inner
 def new_node(tree, kind, column, low, high):
-    """A node without edges, for which there is room."""
+    """Make a node without edges. There is room for it."""
     node = tree.state[FREE]
     if node == NONE:
         node = tree.state[TOP]
@@ -224,7 +225,7 @@ def new_node(tree, kind, column, low, high):
 
 @inner
 def free_node(tree, node):
-    """Free a node that no edge leads to."""
+    """Free a node to which no edge leads."""
     tree.state[NODES] -= 1
     tree.state[LEAVES] -= tree.nodes[node, KIND] == LEAF
     tree.nodes[node, KIND], tree.nodes[node, STAR] = UNUSED, tree.state[FREE]
@@ -233,7 +234,7 @@ def free_node(tree, node):
 
 @kernel
 def depth_of(tree, depths):
-    """Nodes on the longest path from the root to a leaf. `depths` has a 0 for every node."""
+    """The number of nodes on the longest path from the root to a leaf. `depths` has a 0 for every node."""
     deepest = 0
     for node in range(tree.state[TOP]):
         if tree.nodes[node, KIND] == UNUSED:

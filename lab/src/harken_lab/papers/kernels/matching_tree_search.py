@@ -1,19 +1,22 @@
-"""How an event goes through Gryphon's tree (Aguilera et al., PODC 1999, sections 3 and 5), with successors or without.
+"""How an event searches Gryphon's tree (Aguilera et al., PODC 1999, sections 3 and 5), with successors or without.
 
-Without them a visit to a node goes on to the end of the edge of the test's result, and to the end of the *-edge. With
-them it goes on to the first only, if there is such an edge. Where there is none, or in a leaf, the search jumps: to the
-end of the *-edge, and to the *successors* of the node. These stand for the *-edges of all nodes that were passed on the
-last stretch of result edges to the node, which is its run. What the results of the run tell is known there, so tests
-below those *-edges that they decide are skipped: a successor is the first node that they do not decide, or a leaf.
+Without successors, a search goes from a node to the target of the result's edge and to the target of the *-edge. With
+successors, it goes to the target of the result's edge only. If the result has no edge, or the node is a leaf, the
+search jumps: to the target of the *-edge, and to the *successors* of the node. Call the last unbroken stretch of result
+edges that leads to a node its *run*. The successors stand for the *-edges of all nodes of the run. The results on the
+run decide some tests below those *-edges, and these tests are skipped: a successor is the first node below whose test
+is not decided, or a leaf.
 
-Successors are right because of what a visit to a node n owes: all that holds below n, and below the *-edges of its run.
-Call that cover(n). If n's test has a known result, and an edge for it leads to c, then cover(n) = cover(c), since n has
-joined the run. If no edge is for it, cover(n) is what lies below n's own *-edge, and cover of all successors of n. So a
-node n whose test is decided may be replaced by c, or by the end of its *-edge and its successors; both replace every
-leaf exactly once. The successors of c are those of its parent and the end of the parent's *-edge, so replaced.
+Why this is right: let cover(n) be the leaves that a visit to node n has to reach, those below n and those below the
+*-edges of its run. If n's test has a known result whose edge leads to c, then cover(n) = cover(c), because n has joined
+the run. If the result has no edge, cover(n) is what lies below n's own *-edge, and the cover of all successors of n. So
+a node n whose test is decided can be replaced by c, or by the target of its *-edge and its successors; either way every
+leaf is reached exactly once. The successors of c are the successors of its parent and the target of the parent's
+*-edge, replaced in this way.
 
-They are computed when a search first needs them, and kept until the tree changes. A list that would be too long is not
-kept: such a node is cut off from its run, and owes nothing for it; who visits it pays at once.
+Successors are computed when a search first needs them, and are valid until the tree changes. A list that would be too
+long is not stored: the node is cut off. It then does not stand for the *-edges of its run, so a search that visits it
+follows these at once.
 """
 
 from __future__ import annotations
@@ -58,35 +61,35 @@ from harken_lab.papers.kernels.matching_tree_kernels import (
 from harken_lab.papers.kernels.row_table import holds
 
 VERSION, USED, IS_FULL, STATES = range(4)
-SINCE, START, SIZE = range(3)
+VALID_FOR, START, SIZE = range(3)
 WIDEST = 64
-"""The most successors that are kept for a node."""
+"""The most successors of a node that are stored."""
 _CUT = -1
-_UNKNOWN = -2
+_UNDECIDED = -2
 _NO_ROOM = -2
 
 
 class Successors(NamedTuple):
-    """The successors of nodes, as far as they were needed."""
+    """The successors of nodes, as far as searches needed them."""
 
     lists: NDArray[np.int32]
-    """By node: the version of the tree it is valid for, where its list starts, and its size; -1 if it is cut off."""
+    """By node: the tree's version that its list is valid for, where the list starts, and its size; -1 if cut off."""
     cells: NDArray[np.int32]
     low: NDArray[np.uint32]
     high: NDArray[np.uint32]
-    """By column, the interval of labels that a node's run implies; 0 where it implies none."""
+    """Scratch: by column, the interval of labels that a node's run implies; 0 if it implies none."""
     work: NDArray[np.int32]
     pending: NDArray[np.int32]
-    """Stacks with room for all nodes: nodes whose successors are wanted, and candidates for successors."""
+    """Scratch: stacks for all nodes, of nodes whose successors are needed, and of candidates for successors."""
     state: NDArray[np.int64]
     """The version of the tree, how many cells are used, and whether they ran out."""
 
 
 @kernel
 def find(tree, rows, codes, labels, stack, first, out, offsets, examined):
-    """Write the rows of all leaves that each event comes to, from the first event on. See RowMatcher._find.
+    """Write the rows of all leaves that each event reaches, from `first` on. See `RowMatcher._find`.
 
-    `labels` has room for a label a column, `stack` for all nodes; `rows` is how many rows there are.
+    `labels` has room for a label a column, `stack` for all nodes. `rows` is the number of rows.
     """
     nodes, bounds, slots = tree.nodes, tree.labels, tree.slots
     end = offsets[first]
@@ -135,10 +138,10 @@ def find(tree, rows, codes, labels, stack, first, out, offsets, examined):
 
 
 @kernel
-def find_with_successors(tree, kept, rows, codes, labels, stack, first, out, offsets, examined):
-    """As `find`. It also stops where there is no room for successors, and says so."""
-    nodes, bounds, slots, lists, cells = tree.nodes, tree.labels, tree.slots, kept.lists, kept.cells
-    version = kept.state[VERSION]
+def find_with_successors(tree, successors, rows, codes, labels, stack, first, out, offsets, examined):
+    """As `find`. Also stops if there is no room for successors, and sets IS_FULL."""
+    nodes, bounds, slots, lists, cells = tree.nodes, tree.labels, tree.slots, successors.lists, successors.cells
+    version = successors.state[VERSION]
     end = offsets[first]
     for event in range(first, codes.shape[1]):
         if out.size - end < rows:
@@ -153,12 +156,12 @@ def find_with_successors(tree, kept, rows, codes, labels, stack, first, out, off
             size -= 1
             node = stack[size]
             visited += 1
-            if lists[node, SINCE] != version and not _prepare(tree, kept, node):
-                kept.state[IS_FULL] = 1
+            if lists[node, VALID_FOR] != version and not _prepare(tree, successors, node):
+                successors.state[IS_FULL] = 1
                 return event
             kind = nodes[node, KIND]
             if lists[node, SIZE] == _CUT:
-                size = _push_next(tree, kept, nodes[node, PARENT], stack, size)
+                size = _push_next(tree, successors, nodes[node, PARENT], stack, size)
             child = np.int64(NONE)
             if kind == LEAF:
                 entry = nodes[node, FIRST]
@@ -194,113 +197,113 @@ def find_with_successors(tree, kept, rows, codes, labels, stack, first, out, off
 
 
 @inner
-def _push_next(tree, kept, node, stack, size):
-    """Push where a search goes on from a node without a result: the end of its *-edge, and its successors."""
+def _push_next(tree, successors, node, stack, size):
+    """Push the nodes that follow a node without a result: the target of its *-edge, and its successors."""
     if tree.nodes[node, STAR] != NONE:
         stack[size] = tree.nodes[node, STAR]
         size += 1
-    start = kept.lists[node, START]
-    for at in range(start, start + kept.lists[node, SIZE]):
-        stack[size] = kept.cells[at]
+    start = successors.lists[node, START]
+    for at in range(start, start + successors.lists[node, SIZE]):
+        stack[size] = successors.cells[at]
         size += 1
     return size
 
 
 @inner
-def _prepare(tree, kept, node):
-    """Compute the successors of a node, and those they depend on. Returns whether there was room."""
-    kept.work[0] = node
+def _prepare(tree, successors, node):
+    """Compute the successors of a node, and of the nodes that they depend on. Returns whether there was room."""
+    successors.work[0] = node
     size = 1
     while size:
-        wanted = _gather(tree, kept, kept.work[size - 1])
-        if wanted == _NO_ROOM:
+        missing = _gather(tree, successors, successors.work[size - 1])
+        if missing == _NO_ROOM:
             return False
-        if wanted == NONE:
+        if missing == NONE:
             size -= 1
         else:
-            kept.work[size] = wanted
+            successors.work[size] = missing
             size += 1
     return True
 
 
 @kernel
-def _keep(kept, node, size):
-    kept.lists[node, SINCE] = kept.state[VERSION]
-    kept.lists[node, START], kept.lists[node, SIZE] = kept.state[USED], size
-    kept.state[USED] += max(size, 0)
+def _store(successors, node, size):
+    successors.lists[node, VALID_FOR] = successors.state[VERSION]
+    successors.lists[node, START], successors.lists[node, SIZE] = successors.state[USED], size
+    successors.state[USED] += max(size, 0)
 
 
 @inner
 def _is_in_run(tree, node):
-    """Whether the run of a node is not empty: a result edge leads to it."""
+    """Whether a result edge leads to a node, so that its run is not empty."""
     parent = tree.nodes[node, PARENT]
     return parent != NONE and tree.edges[node] != BY_STAR and tree.nodes[parent, KIND] != FACTOR
 
 
 @inner
-def _gather(tree, kept, node):
-    """Compute the successors of a node and return NONE; or return a node whose successors are needed first."""
+def _gather(tree, successors, node):
+    """Compute the successors of a node. Returns NONE, _NO_ROOM, or a node whose successors are needed first."""
     if not _is_in_run(tree, node):
-        _keep(kept, node, 0)
+        _store(successors, node, 0)
         return np.int64(NONE)
     parent = tree.nodes[node, PARENT]
-    if kept.lists[parent, SINCE] != kept.state[VERSION]:
+    if successors.lists[parent, VALID_FOR] != successors.state[VERSION]:
         return np.int64(parent)
-    if kept.state[USED] + WIDEST > kept.cells.size:
+    if successors.state[USED] + WIDEST > successors.cells.size:
         return np.int64(_NO_ROOM)
-    _know(tree, kept, node)
-    wanted = _replace(tree, kept, node, parent)
-    _forget(tree, kept, node)
-    return wanted
+    _record_run(tree, successors, node)
+    outcome = _replace(tree, successors, node, parent)
+    _clear_run(tree, successors, node)
+    return outcome
 
 
 @kernel
-def _replace(tree, kept, node, parent):
-    """As `_gather`, once what the run implies is known."""
-    lists, pending = kept.lists, kept.pending
-    size, count = _push_next(tree, kept, parent, pending, 0), 0
+def _replace(tree, successors, node, parent):
+    """As `_gather`, once the intervals that the run implies are recorded."""
+    lists, pending = successors.lists, successors.pending
+    size, count = _push_next(tree, successors, parent, pending, 0), 0
     while size:
         size -= 1
         other = pending[size]
-        child = _foreseen(tree, kept, other)
-        if child == _UNKNOWN:
+        child = _decided_child(tree, successors, other)
+        if child == _UNDECIDED:
             if count == WIDEST:
-                _keep(kept, node, _CUT)
+                _store(successors, node, _CUT)
                 return np.int64(NONE)
-            kept.cells[kept.state[USED] + count] = other
+            successors.cells[successors.state[USED] + count] = other
             count += 1
             continue
-        if lists[other, SINCE] != kept.state[VERSION]:
+        if lists[other, VALID_FOR] != successors.state[VERSION]:
             return np.int64(other)
         if lists[other, SIZE] == _CUT:
-            size = _push_next(tree, kept, tree.nodes[other, PARENT], pending, size)
+            size = _push_next(tree, successors, tree.nodes[other, PARENT], pending, size)
         if child == NONE:
-            size = _push_next(tree, kept, other, pending, size)
+            size = _push_next(tree, successors, other, pending, size)
         else:
             pending[size] = child
             size += 1
-    _keep(kept, node, count)
+    _store(successors, node, count)
     return np.int64(NONE)
 
 
 @inner
-def _foreseen(tree, kept, node):
-    """Where the result edge of a node leads, by what the run implies: a node, NONE, or undecided."""
+def _decided_child(tree, successors, node):
+    """The target of a node's result edge, or NONE, if the run decides the result; else _UNDECIDED."""
     kind = tree.nodes[node, KIND]
     if kind == LEAF:
-        return np.int64(_UNKNOWN)
-    low, high = kept.low[tree.nodes[node, COLUMN]], kept.high[tree.nodes[node, COLUMN]]
+        return np.int64(_UNDECIDED)
+    low, high = successors.low[tree.nodes[node, COLUMN]], successors.high[tree.nodes[node, COLUMN]]
     if low == NO_LABEL:
-        return np.int64(_UNKNOWN)
+        return np.int64(_UNDECIDED)
     if kind == EXAMINE:
-        return labelled(tree, node, low) if low == high else np.int64(_UNKNOWN)
+        return labelled(tree, node, low) if low == high else np.int64(_UNDECIDED)
     edge = decided(low, high, tree.labels[node, LOW], tree.labels[node, HIGH])
-    return end_of(tree, node, edge, NO_LABEL) if edge != BY_STAR else np.int64(_UNKNOWN)
+    return end_of(tree, node, edge, NO_LABEL) if edge != BY_STAR else np.int64(_UNDECIDED)
 
 
 @inner
-def _know(tree, kept, node):
-    """Record what a node's run implies for labels. Tests below its *-edges are never of columns before it."""
+def _record_run(tree, successors, node):
+    """Record the intervals of labels that a node's run implies. Tests below its *-edges are on no earlier columns."""
     while _is_in_run(tree, node):
         parent = tree.nodes[node, PARENT]
         low, high = tree.labels[parent, LOW], tree.labels[parent, HIGH]
@@ -308,22 +311,23 @@ def _know(tree, kept, node):
             low, high = tree.marks[node], tree.marks[node]
         elif tree.edges[node] == BY_NO:
             low, high = beyond(low, high)
-        _narrow(kept, tree.nodes[parent, COLUMN], low, high)
+        _narrow(successors, tree.nodes[parent, COLUMN], low, high)
         node = parent
 
 
 @kernel
-def _narrow(kept, column, low, high):
-    """Record an interval that the label of a column lies in, if it says more than what is known."""
-    known_low, known_high = kept.low[column], kept.high[column]
-    if known_low == NO_LABEL or within(low, high, known_low, known_high):
-        kept.low[column], kept.high[column] = low, high
-    elif low <= high and known_low <= known_high and max(low, known_low) <= min(high, known_high):
-        kept.low[column], kept.high[column] = max(low, known_low), min(high, known_high)
+def _narrow(successors, column, low, high):
+    """Narrow the recorded interval of a column to its intersection with another, if that is an interval too."""
+    old_low, old_high = successors.low[column], successors.high[column]
+    if old_low == NO_LABEL or within(low, high, old_low, old_high):
+        successors.low[column], successors.high[column] = low, high
+    elif low <= high and old_low <= old_high and max(low, old_low) <= min(high, old_high):
+        successors.low[column], successors.high[column] = max(low, old_low), min(high, old_high)
 
 
 @kernel
-def _forget(tree, kept, node):
+def _clear_run(tree, successors, node):
+    """Clear the intervals that `_record_run` recorded for a node."""
     while _is_in_run(tree, node):
         node = tree.nodes[node, PARENT]
-        kept.low[tree.nodes[node, COLUMN]] = NO_LABEL
+        successors.low[tree.nodes[node, COLUMN]] = NO_LABEL

@@ -1,4 +1,4 @@
-"""Numbers that are recycled: freed ones are reused before new ones are made."""
+"""Numbers that are recycled: freed numbers are reused before new ones are made."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from harken.kernels.compile import inner
 
 @inner
 def take_number(free, state, at):
-    """Take a number. `state[at]` is how many are free, `state[at + 1]` the next one if none is."""
+    """Take a number. `state[at]` is how many are free, `state[at + 1]` the next number if none is free."""
     if state[at]:
         state[at] -= 1
         return free[state[at]]
@@ -19,6 +19,6 @@ def take_number(free, state, at):
 
 @inner
 def give_number_back(free, state, at, number):
-    """Free a number. `free` has room for all."""
+    """Free a number. `free` has room for all numbers."""
     free[state[at]] = number
     state[at] += 1

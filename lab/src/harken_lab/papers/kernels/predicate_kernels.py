@@ -1,9 +1,9 @@
 """The predicate index of two-stage matching (ToPSS, sections 3.1 and 3.2): which predicates hold for an event?
 
 A predicate is a column, an operator and a label, stored once however many rows have it; its number is recycled. For
-every column and operator the predicates are an ordered list, in which a value's place tells all that hold: those `>=`
-up to it, those `<=` from it on. Or they are a table by label, where the label is the place: no search, but a walk over
-all labels of the domain, those without a predicate too.
+every column and operator the predicates are an ordered list, in which the place of an event's label delimits those that
+hold: `>=` up to it, `<=` from it on. Or they are a table by label: this needs no search, but walks over all labels of
+the domain, also those without a predicate.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Predicates(NamedTuple):
     groups: ListTable
     """The predicates of each group that has no table, in the order of their labels."""
     table_starts: NDArray[np.int64]
-    """Where each column's tables begin, one per operator, or -1 where it has none."""
+    """Where each column's tables begin, one per operator; -1 if it has none."""
     table_sizes: NDArray[np.int64]
-    """How many labels each column's tables have places for."""
+    """By column, the length of each of its tables, in labels."""
     tables: NDArray[np.int32]
     """Predicates by label, or -1."""
     used: NDArray[np.int32]
@@ -48,14 +48,14 @@ class Predicates(NamedTuple):
     free: NDArray[np.int32]
     """Free numbers."""
     state: NDArray[np.int64]
-    """How many numbers are free, and the next one if none is."""
+    """How many numbers are free, and the next number if none is free."""
 
 
 @kernel
 def split(low, high):
     """An interval as predicates: how many, how many of them must hold, and operator and label of each.
 
-    One with two ends is two predicates, as the literature has it; where it is wrapped, one of the two holds.
+    An interval with two ends is two predicates, as in the literature; if it is wrapped, one of the two must hold.
     """
     if low == high:
         return 1, 1, EQUAL, low, EQUAL, low
@@ -72,7 +72,7 @@ def split(low, high):
 
 @kernel
 def place_of(index, group, label):
-    """Where in an ordered list the first predicate is whose label is not less."""
+    """The place in an ordered list of the first predicate whose label is not less than a label."""
     start = index.groups.starts[group]
     low, high = start, start + index.groups.sizes[group]
     while low < high:
@@ -92,9 +92,9 @@ def find_predicate(index, group, label):
         return index.tables[index.table_starts[column] + (group % GROUPS) * index.table_sizes[column] + label]
     place = place_of(index, group, label)
     if place < index.groups.sizes[group]:
-        found = index.groups.cells[index.groups.starts[group] + place]
-        if index.labels[found] == label:
-            return found
+        number = index.groups.cells[index.groups.starts[group] + place]
+        if index.labels[number] == label:
+            return number
     return NONE
 
 
@@ -149,30 +149,30 @@ def satisfied(index, codes, event, out):
 
 
 @inner
-def held_in(index, group, label):
-    """The predicates of an ordered list that hold: begin, end, and a place in between that does not hold, or -1."""
+def satisfied_in(index, group, label):
+    """The predicates of an ordered list that hold: begin, end, and a place between them that does not hold, or -1."""
     kind = group % GROUPS
     size = np.int64(index.groups.sizes[group])
-    # A bound holds up to the value itself: the place behind it is that of the next label.
+    # `>=` holds for its own label too: the end is the place of the next label.
     place = place_of(index, group, np.uint32(label + np.uint32(1)) if kind == AT_LEAST else label)
     if kind == AT_LEAST:
         return np.int64(0), place, np.int64(NONE)
     if kind == AT_MOST:
         return place, size, np.int64(NONE)
-    is_there = place < size and index.labels[index.groups.cells[index.groups.starts[group] + place]] == label
+    is_equal = place < size and index.labels[index.groups.cells[index.groups.starts[group] + place]] == label
     if kind == EQUAL:
-        return place, place + is_there, np.int64(NONE)
-    return np.int64(0), size, place if is_there else np.int64(NONE)
+        return place, place + is_equal, np.int64(NONE)
+    return np.int64(0), size, place if is_equal else np.int64(NONE)
 
 
 @inner
 def _from_lists(index, column, label, out, end):
     for group in range(column * GROUPS, (column + 1) * GROUPS):
         if index.groups.sizes[group]:
-            begin, stop, without = held_in(index, group, label)
+            begin, stop, excluded = satisfied_in(index, group, label)
             start = index.groups.starts[group]
             for place in range(begin, stop):
-                if place != without:
+                if place != excluded:
                     out[end] = index.groups.cells[start + place]
                     end += 1
     return end
@@ -203,8 +203,8 @@ def from_tables(index, column, label, out, end):
 
 @kernel
 def count_satisfied(index, codes, out):
-    """How many predicates hold for all events together: the first stage alone."""
-    found = np.int64(0)
+    """Count the predicates that hold, summed over all events: the first stage alone."""
+    count = np.int64(0)
     for event in range(codes.shape[1]):
-        found += satisfied(index, codes, event, out)
-    return found
+        count += satisfied(index, codes, event, out)
+    return count

@@ -1,4 +1,4 @@
-"""Rows of predicates as one table: a row asks for a label within an interval in each of some columns."""
+"""All rows as one table: a row asks for a label within an interval in each of some columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LOW_BITS = 0xFFFF_FFFF
 
 
 class RowTable(NamedTuple):
-    """The predicates of row r are the `sizes[r]` from `starts[r]` on, in the order of their columns."""
+    """The predicates of row r are the `sizes[r]` from `starts[r]` on, ordered by column."""
 
     starts: NDArray[np.int64]
     sizes: NDArray[np.int32]
@@ -25,7 +25,7 @@ class RowTable(NamedTuple):
 
 @kernel
 def holds(low, high, label):
-    """Whether an event's label, 0 if it is missing, lies in the interval."""
+    """Whether an event's label lies in an interval. Label 0, a missing value, lies in none."""
     offset, span = np.int64(label) - np.int64(low), np.int64(high) - np.int64(low)
     return label != np.uint32(0) and offset & _LOW_BITS <= span & _LOW_BITS
 
@@ -42,10 +42,10 @@ def row_holds(table, row, codes, event):
 
 @kernel
 def find_several(table, alive, starts, values, columns, place, out, end):
-    """Append the rows with predicates that may hold for an event with several labels in some column.
+    """Append the rows that may hold for an event with several labels in some column; rows without predicates never.
 
-    The labels in column c of the event at `place` are those from `starts[place × columns + c]`, ascending. `out` has
-    room for all rows.
+    The labels of the event in column c begin at `values[starts[place × columns + c]]`, ascending. `out` has room for
+    all rows. Returns the new end.
     """
     first = place * columns
     for i in range(alive.size):

@@ -1,4 +1,4 @@
-"""All rows against all events, one by one: what an index is measured against."""
+"""Test all rows against all events: the baseline for every index."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from harken_lab.papers.kernels.row_table import row_holds
 
 @kernel
 def scan(table, alive, codes, first, out, offsets, examined):
-    """Test every row against each event from `first` on. Stops at an event without room for all rows."""
+    """Test every row against each event from `first` on. Returns the first event without room, or the end."""
     end = offsets[first]
     for event in range(first, codes.shape[1]):
         if out.size - end < alive.size:

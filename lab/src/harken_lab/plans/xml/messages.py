@@ -1,9 +1,11 @@
 """Documents as rows of SAX_Parse_Result: a node, its tag path and its value (section 3.3).
 
-A node is its place among those of the batch; the arrays of the documents know the way to it, the paper's IdPath.
+The id of a node is its place among the nodes of the batch. The path to it, the paper's IdPath, is in the arrays of the
+documents.
 
-Only nodes that some linear path reaches become rows. A node that is looked up as a number is a second row, whose tag
-path has the opposite sign and whose value is the number's key. Every document has one row that leads nowhere.
+Only nodes that some linear path reaches become rows. A node that is looked up as a number has a second row, whose tag
+path has the opposite sign and whose value is the number's key. Every document has one more row, with the tag path
+NO_PATH.
 """
 
 from __future__ import annotations
@@ -31,70 +33,73 @@ COLUMNS = {
 }
 
 
-class TagNumbers:
-    """The ids that tag paths have in the tables: those that occurred in documents that were matched."""
+class TagPathIds:
+    """The ids of tag paths in the tables. Only tag paths of documents that were matched have one."""
 
     def __init__(self, paths: TagPaths) -> None:
         self.paths = paths
         self._texts = {0: ""}
         self.ids = np.empty(0, np.int64)
-        """By the numbers that tag paths have in this process; `NO_PATH` for those that have no id."""
+        """The id of each tag path, by its number in this process; `NO_PATH` if it has none."""
 
-    def take(self, occurring: NDArray[np.int64], take_tags: Callable[[Sequence[str]], list[int]]) -> None:
-        """Have the tables know the tag paths that occur in documents. What others of the process have brought does
-        not count: among many nested elements it could be laid on a linear path in very many ways."""
+    def add(self, occurring: NDArray[np.int64], add_tag_paths: Callable[[Sequence[str]], list[int]]) -> None:
+        """Add to the tables the tag paths that occur in the documents to match.
+
+        Tag paths that other users of the process have brought are left out: one of many nested elements could fit a
+        linear path in very many ways.
+        """
         self.ids = np.append(self.ids, np.full(len(self.paths) - len(self.ids), NO_PATH, np.int64))
         new = occurring[self.ids[occurring] == NO_PATH]
         if len(new):
-            self.ids[new] = take_tags([self._text(path) or "/" for path in new.tolist()])
+            self.ids[new] = add_tag_paths([self._text(path) or "/" for path in new.tolist()])
 
     def _text(self, path: int) -> str:
-        found = self._texts.get(path)
-        if found is None:
+        text = self._texts.get(path)
+        if text is None:
             name = node_text(int(self.paths.kind[path]), self.paths.name(path).decode())
-            found = self._texts[path] = f"{self._text(int(self.paths.parent[path]))}/{name}"
-        return found
+            text = self._texts[path] = f"{self._text(int(self.paths.parent[path]))}/{name}"
+        return text
 
 
 class Messages:
-    """The documents of a batch, as columns of the table."""
+    """The documents of a batch as rows of the table, column by column."""
 
-    def __init__(self, documents: Documents, tags: TagNumbers, reached: Iterable[int]) -> None:
+    def __init__(self, documents: Documents, tags: TagPathIds, reached: Iterable[int]) -> None:
         self._documents = documents
         ids = tags.ids
-        listed = np.fromiter(reached, np.int64)
+        signed = np.fromiter(reached, np.int64)
         self._ids = ids
-        self._is_text = np.isin(ids, listed)
-        self._is_number = np.isin(-ids, listed)
+        self._is_text = np.isin(ids, signed)
+        self._is_number = np.isin(-ids, signed)
 
     def columns(self, first: int, last: int) -> dict[str, tuple[Storage, list[Any]]]:
-        """Some of the documents, from the first on to before the last."""
+        """The rows of the documents first:last, as columns."""
         documents = self._documents.part(first, last)
         tag = documents.path
         owner = np.repeat(np.arange(first, last), np.diff(documents.first))
         number = numbers(documents, self._is_text | self._is_number)
         texts = np.flatnonzero(self._is_text[tag])
         compared = np.flatnonzero(self._is_number[tag] & ~np.isnan(number))
-        leading_nowhere = last - first
-        found = {
+        count = last - first
+        columns = {
             "event_id": [*owner[texts].tolist(), *owner[compared].tolist(), *range(first, last)],
             "tagpath_id": [
                 *(self._ids[tag[texts]].tolist()),
                 *(-self._ids[tag[compared]]).tolist(),
-                *[NO_PATH] * leading_nowhere,
+                *[NO_PATH] * count,
             ],
-            "node_id": [*(np.append(texts, compared) + self._documents.first[first]).tolist(), *[0] * leading_nowhere],
+            "node_id": [*(np.append(texts, compared) + self._documents.first[first]).tolist(), *[0] * count],
             "value": [
                 *map(text_key, _texts(documents, texts)),
                 *map(number_key, number[compared].tolist()),
-                *[""] * leading_nowhere,
+                *[""] * count,
             ],
             "number": [
                 *(None if isnan(each) else each for each in number[texts].tolist()),
-                *[None] * (len(compared) + leading_nowhere),
+                *[None] * (len(compared) + count),
             ],
         }
-        return {name: (storage, found[name]) for name, storage in COLUMNS.items()}
+        return {name: (storage, columns[name]) for name, storage in COLUMNS.items()}
 
 
 def _texts(documents: Documents, nodes: NDArray[np.int64]) -> Iterator[str]:

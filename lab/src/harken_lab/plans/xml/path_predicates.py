@@ -1,7 +1,7 @@
 """Branches of an XPath expression as values of the paper's tables: a linear path, an operator and a constant.
 
-Equalities compare *keys*: a text is its own key, but for one that is too long for an index, and a number has a key
-that no text of a document has. All other operators compare texts and numbers as XPath 1.0 does.
+Equalities compare *keys*. A text is its own key unless it is too long for an index, and the key of a number is no text
+that a document can have. All other operators compare texts and numbers as XPath 1.0 does.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from harken.language.xpath.linear import Branch, BranchConjunction, LinearPath
 from harken.language.xpath.numbers import number_of
 
 EQUAL, ANY = "=", "any"
-"""The operators of stage one, and of a path without a comparison."""
+"""The operator of the first stage, and that of a path without a comparison."""
 COMPARISON = """CASE {p}op WHEN '=' THEN {s}value = {p}value
     WHEN '!=' THEN {s}value <> {p}value
     WHEN '<' THEN {s}number < {p}number
@@ -23,19 +23,19 @@ COMPARISON = """CASE {p}op WHEN '=' THEN {s}value = {p}value
     WHEN '>=' THEN {s}number >= {p}number
     WHEN 'number!=' THEN {s}number IS NULL OR {s}number <> {p}number
     ELSE 1 = 1 END"""
-"""Whether a value compares with a predicate's. What is no number differs from every number, and compares with none."""
+"""Whether a comparison holds. A value that is no number differs from every number, and is not less or greater."""
 _NUMBER = "\1"
-"""What the key of a number begins with. XML has no such character."""
+"""The first character of a number's key. XML has no such character."""
 _MOST_CHARACTERS, _KEPT_CHARACTERS = 500, 440
-"""A longer text is kept as its beginning and its digest: PostgreSQL's b-trees hold 2,704 bytes at most."""
+"""A longer text is stored as its beginning and its digest: PostgreSQL's B-trees hold at most 2,704 bytes."""
 
 
 class PathKey(NamedTuple):
-    """What tells linear paths apart in the tables."""
+    """The key of a linear path in the tables."""
 
     path: LinearPath
     is_number: bool = False
-    """Whether nodes at its end are looked up as numbers."""
+    """Whether nodes at the end of the path are looked up as numbers."""
 
 
 class PathPredicate(NamedTuple):
@@ -48,24 +48,24 @@ class PathPredicate(NamedTuple):
 
 
 def text_key(text: str) -> str:
-    """A text as the tables have it. Two texts are the same if and only if these are, but for collisions of SHA-256."""
+    """The key of a text. Two texts are equal if and only if their keys are, except for collisions of SHA-256."""
     if len(text) <= _MOST_CHARACTERS:
         return text
     return text[:_KEPT_CHARACTERS] + sha256(text.encode()).hexdigest()
 
 
 def number_key(number: float) -> str:
-    """The key of a number: the same for all texts that say it."""
+    """The key of a number: the same for all texts that denote it."""
     return f"{_NUMBER}{number + 0.0!r}"
 
 
 def path_predicate(branch: Branch) -> PathPredicate | None:
-    """A branch as a predicate; None if nothing can ever meet it."""
+    """A branch as a predicate; None if no document can satisfy it."""
     operator, value, key = branch.operator, branch.value, PathKey(branch.path)
     if operator is None or value is None:
         return PathPredicate(key, ANY, None, None)
     if isinstance(value, str) and operator in ("=", "!="):
-        if "\0" in value:  # no document has that, and not every database
+        if "\0" in value:  # no document has a NUL, and some databases cannot store it
             return None if operator == EQUAL else PathPredicate(key, ANY, None, None)
         return PathPredicate(key, operator, text_key(value), None)
     number = number_of(value)
@@ -76,12 +76,12 @@ def path_predicate(branch: Branch) -> PathPredicate | None:
     return PathPredicate(key, "number!=" if operator == "!=" else operator, None, number)
 
 
-Placed = tuple[PathPredicate, tuple[tuple[int, int], ...]]
+PlacedPredicate = tuple[PathPredicate, tuple[tuple[int, int], ...]]
 """A predicate, and the branching points on its path."""
 
 
-def path_predicates(conjunction: BranchConjunction) -> list[Placed] | None:
-    """All branches as predicates; None if nothing can ever meet them."""
-    found = [(path_predicate(branch), branch.points) for branch in conjunction.branches]
-    known = [(predicate, points) for predicate, points in found if predicate is not None]
-    return known if len(known) == len(found) else None
+def path_predicates(conjunction: BranchConjunction) -> list[PlacedPredicate] | None:
+    """All branches as predicates; None if no document can satisfy them."""
+    placed = [(path_predicate(branch), branch.points) for branch in conjunction.branches]
+    satisfiable = [(predicate, points) for predicate, points in placed if predicate is not None]
+    return satisfiable if len(satisfiable) == len(placed) else None

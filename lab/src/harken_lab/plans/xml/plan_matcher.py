@@ -1,7 +1,7 @@
-"""What the paper's plans have in common: subscriptions and documents in tables, and one query that matches them.
+"""Base of the paper's plans: subscriptions and documents are in tables, and one query matches them.
 
-A plan says which rows the predicates of a subscription become, and which query finds them. The texts of subscriptions
-are kept: a database that was lost is filled again from them.
+A plan says which rows the predicates of a subscription become, and which query matches them. The texts of subscriptions
+are kept, so that the tables can be filled again if the database is lost.
 """
 
 from __future__ import annotations
@@ -31,58 +31,58 @@ from harken.relational.tables import create_table, insert_rows
 from harken.schema import Kind
 from harken.schema.paths import DOCUMENT, Path
 from harken_lab.plans.xml import branches, linear_paths, messages
-from harken_lab.plans.xml.chains import Stored
+from harken_lab.plans.xml.chains import StoredPredicate
 from harken_lab.plans.xml.linear_paths import PathTables
-from harken_lab.plans.xml.messages import Messages, TagNumbers
-from harken_lab.plans.xml.path_predicates import Placed, path_predicates
+from harken_lab.plans.xml.messages import Messages, TagPathIds
+from harken_lab.plans.xml.path_predicates import PlacedPredicate, path_predicates
 from harken_lab.plans.xml.rarity import Rarity
 
 log = getLogger(__name__)
 _AT_ONCE = 20_000
-"""Subscriptions that are inserted together when a database is filled again."""
+"""Subscriptions that are inserted in one transaction when tables are filled again."""
 _DOCUMENTS_AT_ONCE = 1_024
-"""Documents that one query is about at most: it bounds what a database holds of an answer."""
+"""Most documents that one query matches: limits the memory that the database needs for the answer."""
 _COLUMNS = (Column(DOCUMENT, Kind.STRING),)
 _NUMBERS = 0xFFFFFFFF
-"""The bits of a subscription's number in the id of its rows. Above them stands the place of a conjunction."""
+"""The bits of a subscription's number in the ids of its rows. Above them is the place of the conjunction."""
 
 
 class PredicateTables(Protocol):
-    """The tables of a plan that hold predicates, and what is new and not in them yet."""
+    """The tables of a plan that hold predicates. New rows are buffered until they are stored."""
 
     tables: ClassVar[tuple[str, ...]]
 
-    def arranged(self, predicates: list[Placed]) -> list[Placed]:
-        """The predicates of a subscription, equalities first, in the order and with the additions of this plan."""
+    def arranged(self, predicates: list[PlacedPredicate]) -> list[PlacedPredicate]:
+        """Predicates of a conjunction, equalities first, in the order and with the additions of this plan."""
 
     def create(self, database: Connection) -> None:
-        """Make empty tables."""
+        """Create empty tables."""
 
-    def add(self, sid: int, predicates: Sequence[Stored]) -> None:
-        """Take a subscription."""
+    def add(self, sid: int, predicates: Sequence[StoredPredicate]) -> None:
+        """Buffer the rows of a conjunction."""
 
     def store(self, database: Connection) -> None:
-        """Insert what was taken."""
+        """Insert the buffered rows."""
 
     def delete(self, database: Connection, sids: Iterable[int]) -> None:
-        """Delete subscriptions."""
+        """Delete the rows of conjunctions."""
 
     def query(self) -> str:
-        """What finds the events and subscriptions all of whose predicates hold, some of them maybe twice."""
+        """The query for pairs of an event and a conjunction whose predicates all hold. A pair may occur twice."""
 
 
 class _Row(NamedTuple):
-    """A conjunction of a subscription: its id in the tables, and what it has a share in."""
+    """A conjunction of a subscription: its id in the tables, and the shared data that it uses."""
 
     sid: int
     pairs: list[tuple[int, int]]
-    """Linear paths, and branching points on them."""
+    """The ids of its linear paths, and of the branching points on them."""
     values: list[str]
     """The values of its equalities."""
 
 
 class RelationalXPath:
-    """A matcher of documents on tables."""
+    """A matcher of documents whose index is in tables of a database."""
 
     plan: ClassVar[type[PredicateTables]]
     takes_all: ClassVar[bool] = False
@@ -99,11 +99,11 @@ class RelationalXPath:
         self._paths = PathTables()
         self._predicates = self.plan()
         self._rarity = Rarity()
-        self._tags: TagNumbers | None = None
+        self._tags: TagPathIds | None = None
         self._branching: set[int] = set()
-        """The rows of conjunctions that have branching points."""
+        """The ids of conjunctions that have branching points."""
         self._seen = [0, 0]
-        """Documents that were matched, and pairs that were found."""
+        """The numbers of documents matched, and of matching pairs of document and conjunction."""
 
     def __len__(self) -> int:
         return len(self._texts)
@@ -121,7 +121,7 @@ class RelationalXPath:
             forms: dict[int, list[BranchConjunction]] = {}
             for entry in entries:
                 plan = entry.compiled.plan
-                assert isinstance(plan, DocumentPlan), "what is about attributes is in another index"
+                assert isinstance(plan, DocumentPlan), "subscriptions to attributes are in another index"
                 texts[entry.number] = entry.compiled.text
                 forms[entry.number] = conjunctions(plan.expression, self._limits)
             self._change(texts, forms, replaced)
@@ -133,7 +133,7 @@ class RelationalXPath:
     def _change(
         self, texts: Mapping[int, str], forms: Mapping[int, list[BranchConjunction]], leaving: Collection[int]
     ) -> None:
-        """Make a change. It is made whether or not the database takes it: then the next match fills the tables anew."""
+        """Apply a change. It also holds if the database fails: then the next match fills the tables again."""
         session = self._session
         if not self._texts or session.is_filled:
             try:
@@ -144,8 +144,8 @@ class RelationalXPath:
                         self._delete(database, leaving)
                         self._insert(database, forms)
                     session.analyse(self.tables, len(self._texts) + len(texts))
-            except StoreUnavailableError as error:  # another index has made its part of the change already
-                log.warning("%s; the change is made, and the next match fills the tables", error.message)
+            except StoreUnavailableError as error:  # other indexes have already applied the change
+                log.warning("%s; the change is made, and the next match fills the tables again", error.message)
         for number in leaving:
             del self._texts[number]
         self._texts |= texts
@@ -163,14 +163,14 @@ class RelationalXPath:
 
     def _insert(self, database: Connection, forms: Mapping[int, list[BranchConjunction]]) -> None:
         points: list[tuple[Any, ...]] = []
-        found: list[tuple[int, int, list[Placed], list[str]]] = []
+        conjuncts: list[tuple[int, int, list[PlacedPredicate], list[str]]] = []
         for number, several in forms.items():
             self._rows[number] = []
             for place, conjunction in enumerate(several):
                 predicates = path_predicates(conjunction)
-                if predicates is not None:  # else nothing can ever meet it
-                    found.append((number, place, predicates, self._rarity.learn(predicates)))
-        for number, place, predicates, values in found:
+                if predicates is not None:  # else no document can match the conjunction
+                    conjuncts.append((number, place, predicates, self._rarity.learn(predicates)))
+        for number, place, predicates, values in conjuncts:
             row, own = self._row(place << 32 | number, self._rarity.ordered(predicates), values)
             self._rows[number].append(row)
             points += own
@@ -178,12 +178,14 @@ class RelationalXPath:
         self._predicates.store(database)
         insert_rows(database, branches.TABLE, branches.COLUMNS, points)
 
-    def _row(self, sid: int, predicates: list[Placed], values: list[str]) -> tuple[_Row, list[tuple[Any, ...]]]:
-        """Take a conjunction. Returns its row, and those of its branches that have branching points."""
+    def _row(
+        self, sid: int, predicates: list[PlacedPredicate], values: list[str]
+    ) -> tuple[_Row, list[tuple[Any, ...]]]:
+        """Buffer the rows of a conjunction. Returns it, and the rows of its branches that have branching points."""
         arranged = self._predicates.arranged(predicates)
-        pairs = [self._paths.take(predicate.path, points) for predicate, points in arranged]
+        pairs = [self._paths.add_use(predicate.path, points) for predicate, points in arranged]
         stored = [
-            Stored(path, predicate.op, predicate.value, predicate.number)
+            StoredPredicate(path, predicate.op, predicate.value, predicate.number)
             for (path, _), (predicate, _) in zip(pairs, arranged, strict=True)
         ]
         self._predicates.add(sid, stored)
@@ -200,24 +202,24 @@ class RelationalXPath:
         if rows:
             sids = [row.sid for row in rows]
             self._predicates.delete(database, sids)
-            gone = [(sid,) for sid in sids if sid in self._branching]
+            branching = [(sid,) for sid in sids if sid in self._branching]
             self._branching.difference_update(sids)
-            if gone:
-                database.run_many(f"DELETE FROM {branches.TABLE} WHERE sub_id = {database.parameter(1)}", gone)
+            if branching:
+                database.run_many(f"DELETE FROM {branches.TABLE} WHERE sub_id = {database.parameter(1)}", branching)
             for row in rows:
-                self._paths.give_back(row.pairs)
+                self._paths.remove_uses(row.pairs)
                 self._rarity.forget(row.values)
 
     def _fill(self, database: Connection) -> None:
         self._session.begin(self._create)
-        held = list(self._texts)
-        for first in range(0, len(held), _AT_ONCE):
-            part = held[first : first + _AT_ONCE]
+        numbers = list(self._texts)
+        for first in range(0, len(numbers), _AT_ONCE):
+            part = numbers[first : first + _AT_ONCE]
             with database.transaction():
                 self._insert(
                     database, {each: conjunctions(parse_accepted(self._texts[each]), self._limits) for each in part}
                 )
-        self._session.analyse(self.tables, len(held))
+        self._session.analyse(self.tables, len(numbers))
 
     # Matching
 
@@ -233,21 +235,22 @@ class RelationalXPath:
             self._seen[0] += len(documents)
             self._seen[1] += len(pairs)
         owners = documents.owner[pairs[:, 0]].astype(np.int64)
-        found = np.unique(owners << 32 | pairs[:, 1] & _NUMBERS)  # by several conjunctions, or documents
+        # A subscription may match an event by several conjunctions, or documents.
+        matches = np.unique(owners << 32 | pairs[:, 1] & _NUMBERS)
         offsets = np.zeros(len(batch) + 1, np.int64)
-        np.cumsum(np.bincount(found >> 32, minlength=len(batch)), out=offsets[1:])
+        np.cumsum(np.bincount(matches >> 32, minlength=len(batch)), out=offsets[1:])
         examined = np.bincount(owners, minlength=len(batch))
-        return MatchResult(offsets, (found & _NUMBERS).astype(np.int32), examined)
+        return MatchResult(offsets, (matches & _NUMBERS).astype(np.int32), examined)
 
     def _find(self, database: Connection, documents: Documents) -> NDArray[np.int64]:
-        """Pairs of a document and the id of a conjunction that is true of it."""
+        """Pairs of a document and the id of a conjunction that matches it."""
         tags = self._tags
         with database.transaction():
             if tags is None or tags.paths is not documents.paths:
                 if tags is not None:
-                    self._paths.forget_tags(database)
-                tags = self._tags = TagNumbers(documents.paths)
-            tags.take(np.unique(documents.path), lambda new: self._paths.take_tags(database, new))
+                    self._paths.clear_tag_paths(database)
+                tags = self._tags = TagPathIds(documents.paths)
+            tags.add(np.unique(documents.path), lambda new: self._paths.add_tag_paths(database, new))
         query = self._predicates.query()
         batch = Messages(documents, tags, self._paths.reached)
         parts = [np.empty((0, 2), np.int64)]
@@ -260,28 +263,28 @@ class RelationalXPath:
         return np.concatenate(parts)
 
     def _meeting(self, database: Connection, documents: Documents, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Those of the pairs whose branches meet."""
+        """The pairs whose branches meet."""
         has_points = np.array([sid in self._branching for sid in pairs[:, 1].tolist()], np.bool_)
         if not has_points.any():
             return pairs
         with database.transaction():
             database.run(f"{database.dialect.emptying} {branches.CANDIDATES}")
             insert_rows(database, branches.CANDIDATES, branches.CANDIDATE_COLUMNS, pairs[has_points].tolist())
-        found = list(branches.meeting(database.integers(branches.QUERY), documents))
-        return np.concatenate([pairs[~has_points], np.array(found, np.int64).reshape(-1, 2)])
+        meeting = list(branches.meeting(database.integers(branches.QUERY), documents))
+        return np.concatenate([pairs[~has_points], np.array(meeting, np.int64).reshape(-1, 2)])
 
-    # What it holds
+    # Contents
 
     def columns(self) -> tuple[Column, ...]:
-        """The columns that subscriptions ask for: the document."""
+        """The columns that subscriptions read: that of the document."""
         return _COLUMNS
 
     def paths(self) -> tuple[set[Path], list[int]]:
-        """The attributes that subscriptions ask for; none looks at others."""
+        """The attributes that subscriptions read: the document."""
         return {DOCUMENT}, []
 
     def flats(self) -> list[Flat]:
-        """Nothing: what they ask of a document no row can say."""
+        """No rows: conditions on a document cannot be rows."""
         return []
 
     def document_paths(self) -> tuple[Path, ...]:

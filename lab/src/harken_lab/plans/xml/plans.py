@@ -7,17 +7,17 @@ from typing import ClassVar
 from harken_lab.plans.xml import chains, queries, unrolled
 from harken_lab.plans.xml.buckets import Buckets
 from harken_lab.plans.xml.chains import Chains
-from harken_lab.plans.xml.path_predicates import Placed
+from harken_lab.plans.xml.path_predicates import PlacedPredicate
 from harken_lab.plans.xml.plan_matcher import RelationalXPath
 from harken_lab.plans.xml.unrolled import UnrolledRows
 
 
 class SharedChains(Chains):
-    """Chains in Query_Predicate, which subscriptions that begin alike share."""
+    """Chains in Query_Predicate. Subscriptions that begin with the same predicates share rows."""
 
     tables: ClassVar[tuple[str, ...]] = (chains.TABLE,)
 
-    def arranged(self, predicates: list[Placed]) -> list[Placed]:
+    def arranged(self, predicates: list[PlacedPredicate]) -> list[PlacedPredicate]:
         return predicates
 
     def query(self) -> str:
@@ -25,16 +25,17 @@ class SharedChains(Chains):
 
 
 class BucketedChains(SharedChains):
-    """The same, where the first inequality of a chain is one of few, and the exact one comes last."""
+    """Shared chains in which the first inequality is replaced by that of its bucket, and itself comes last."""
 
     def __init__(self) -> None:
         super().__init__()
         self._buckets = Buckets()
 
-    def arranged(self, predicates: list[Placed]) -> list[Placed]:
+    def arranged(self, predicates: list[PlacedPredicate]) -> list[PlacedPredicate]:
         for predicate, _ in predicates:
             self._buckets.learn(predicate)
-        for place, (predicate, _) in enumerate(predicates[:-1]):  # behind the last, nothing comes between the two
+        # Not the last one: the inequality of its bucket would directly precede it.
+        for place, (predicate, _) in enumerate(predicates[:-1]):
             wider = self._buckets.wider(predicate)
             if wider is not None:
                 return [*predicates[:place], (wider, ()), *predicates[place + 1 :], predicates[place]]
@@ -42,11 +43,11 @@ class BucketedChains(SharedChains):
 
 
 class Unrolled(UnrolledRows):
-    """Rows of Predicate_Unroll, and chains for what does not fit into them."""
+    """Rows of Predicate_Unroll, and chains for the predicates that do not fit into a row."""
 
     tables: ClassVar[tuple[str, ...]] = (unrolled.TABLE, chains.TABLE)
 
-    def arranged(self, predicates: list[Placed]) -> list[Placed]:
+    def arranged(self, predicates: list[PlacedPredicate]) -> list[PlacedPredicate]:
         return predicates
 
     def query(self) -> str:
@@ -60,7 +61,7 @@ class XPathShared(RelationalXPath):
 
 
 class XPathBuckets(RelationalXPath):
-    """In a database: the same, with buckets for inequalities."""
+    """In a database: chains of predicates, with buckets for inequalities."""
 
     plan = BucketedChains
 

@@ -1,7 +1,7 @@
 """The queries of the paper's plans, up to the branch check. All values are in tables: a query never changes.
 
-Sessions join tables in the order in which they are written: planners know too little of what a recursion will bring. A
-step keeps which subscriptions may still match, not by which rows: those are looked up again if branches have to meet.
+Databases are told to join tables in the order in which they are written: planners cannot estimate a recursion. A step
+carries on which subscriptions may still match, but not their rows: these are looked up again for the branch check.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _REACHED = "s.event_id = f.event_id AND s.tagpath_id = m.tagpath_id"
 
 
 def recursive() -> str:
-    """Figure 3.9 in two stages: equalities first, and then whatever else is asked for."""
+    """Figure 3.9 in two stages: first the equalities, then all other predicates."""
     return f"""WITH RECURSIVE equal(event_id, chain_id, final) AS (
   SELECT s.event_id, q.chain_id, q.final
   FROM sax_parse_result s CROSS JOIN query_predicate q CROSS JOIN pathmatch m
@@ -40,7 +40,7 @@ SELECT event_id, chain_id FROM equal WHERE final = 1 UNION ALL SELECT event_id, 
 
 
 def unrolled() -> str:
-    """Figure 4.2: a join a predicate, and the recursion for what is left of long subscriptions."""
+    """Figure 4.2: one join for each predicate of a row, and a recursion for the rest of long subscriptions."""
     levels = ",\n".join(_level(level) for level in range(2, LEVELS + 1))
     first = _carried("u", 2)
     return f"""WITH RECURSIVE level1 AS MATERIALIZED (
@@ -76,13 +76,13 @@ def _level(level: int) -> str:
 
 
 def _carried(table: str, first: int) -> str:
-    """What later levels need."""
+    """The columns that later levels need."""
     names = [f"{name}{level}" for level in range(first, LEVELS + 1) for name in ("path", "op", "value", "number")]
     return ", ".join(f"{table}.{name}" for name in (*names, "chain_id", "final"))
 
 
 def _compares_at(table: str, level: int) -> str:
-    found = COMPARISON.format(p="p.", s="s.")
+    comparison = COMPARISON.format(p="p.", s="s.")
     for name in ("op", "value", "number"):
-        found = found.replace(f"p.{name}", f"{table}.{name}{level}")
-    return found
+        comparison = comparison.replace(f"p.{name}", f"{table}.{name}{level}")
+    return comparison

@@ -1,8 +1,8 @@
-"""A document as rows of a table, and what a database calls on them as functions (Tian et al., SIGMOD 2004, 3.3–3.5).
+"""A document as rows of a table, and the paper's database functions on them (Tian et al., SIGMOD 2004, 3.3–3.5).
 
-A row is a node: the names and the ids on the way from the root to it, and its value. A linear path is laid on a row's
-tag path in all ways that fit; where its branching points come to lie tells which nodes they are. Branches meet if all
-of them can have the same nodes there. Plain Python, in no hurry: it also judges what kernels find.
+A row is a node: the names and the ids on the path from the root to it, and its value. A linear path is aligned with a
+row's tag path in all ways that fit; the positions of its branching points then say which nodes these are. Branches meet
+if all of them can have the same nodes at their branching points. Plain Python, and slow: tests use it as an oracle.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from harken.language.xpath.ast import NodeKind
 from harken.language.xpath.linear import LinearPath, node_text
 
 Points = Sequence[tuple[int, int]]
-"""Branching points: the number of each, and the step of a linear path that it is at, from 1."""
+"""Branching points: the number of each, and its step in a linear path, from 1."""
 
 
 class SaxRow(NamedTuple):
@@ -25,7 +25,7 @@ class SaxRow(NamedTuple):
     tag_path: str
     """`/a/b/x/@y`; `/` for the root node."""
     id_path: tuple[int, ...]
-    """The nodes on the way, numbered in document order from 1; that of the root is empty."""
+    """The nodes on the path, numbered in document order from 1; empty for the root."""
     value: str
 
     @property
@@ -40,36 +40,36 @@ class Relation(NamedTuple):
     rows: frozenset[tuple[int, ...]]
 
 
-class Bound(NamedTuple):
-    """A branch laid on a row (Fig. 3.13): its branching points, where they may lie, and the row's ids."""
+class PlacedBranch(NamedTuple):
+    """A branch aligned with a row (Fig. 3.13): its branching points, their possible positions, and the row's ids."""
 
     numbers: tuple[int, ...]
     positions: Sequence[tuple[int, ...]]
     id_path: tuple[int, ...]
 
     def relation(self) -> Relation:
-        """The nodes that the branching points may be."""
+        """The combinations of nodes that the branching points may be."""
         rows = (tuple(self.id_path[position - 1] for position in each) for each in self.positions)
         return Relation(self.numbers, frozenset(rows))
 
 
 def sax_rows(documents: Documents, place: int = 0, *, has_elements: bool = False) -> list[SaxRow]:
-    """The texts and attributes of a document, in document order; if asked for, its elements and the root too.
+    """The texts and attributes of a document, in document order; with `has_elements`, its elements and the root too.
 
     The value of an element or the root is all text below it.
     """
     paths, parent = documents.paths, documents.parent
     first, last = int(documents.first[place]), int(documents.first[place + 1])
-    ways: list[tuple[str, tuple[int, ...]]] = [("", ())]
+    node_paths: list[tuple[str, tuple[int, ...]]] = [("", ())]
     rows = [SaxRow("/", (), _value(documents, first))] if has_elements else []
     for node in range(first + 1, last):
         tag = int(documents.path[node])
         kind = int(paths.kind[tag])
-        above, ids = ways[int(parent[node]) - first]
-        way = f"{above}/{node_text(kind, paths.name(tag).decode())}", (*ids, node - first)
-        ways.append(way)
+        above, ids = node_paths[int(parent[node]) - first]
+        path = f"{above}/{node_text(kind, paths.name(tag).decode())}", (*ids, node - first)
+        node_paths.append(path)
         if has_elements or kind != NodeKind.ELEMENT:
-            rows.append(SaxRow(*way, _value(documents, node)))
+            rows.append(SaxRow(*path, _value(documents, node)))
     return rows
 
 
@@ -79,39 +79,39 @@ def inverted(tag_path: str) -> str:
 
 
 def positions(path: LinearPath, tag_path: str, points: Points = ()) -> list[tuple[int, ...]]:
-    """Where branching points of a linear path lie in a tag path, from 1: a tuple for each way to lay one on the other.
+    """The positions of a linear path's branching points in a tag path, from 1: a tuple for each alignment of the two.
 
-    None if the linear path does not match; without branching points an empty tuple if it does.
+    An empty list if the linear path does not fit. Without branching points, one empty tuple if it does.
     """
     nodes = tag_path[1:].split("/") if tag_path != "/" else []
-    wanted = {step for _, step in points}
-    # By the position that the last step is laid on: where the branching points up to there lie.
+    branching_steps = {step for _, step in points}
+    # By the position of the last aligned step: the positions of the branching points up to there.
     reached: dict[int, set[tuple[int, ...]]] = {0: {()}}
     for number, step in enumerate(path.steps, 1):
-        laid: dict[int, set[tuple[int, ...]]] = {}
-        for at, found in reached.items():
+        aligned: dict[int, set[tuple[int, ...]]] = {}
+        for at, alignments in reached.items():
             last = len(nodes) if step.is_descendant else min(at + 1, len(nodes))
             for position in range(at + 1, last + 1):
                 if _fits(node_text(step.kind, step.name), nodes[position - 1]):
-                    more = (position,) if number in wanted else ()
-                    laid.setdefault(position, set()).update(each + more for each in found)
-        reached = laid
+                    more = (position,) if number in branching_steps else ()
+                    aligned.setdefault(position, set()).update(each + more for each in alignments)
+        reached = aligned
     return sorted(reached.get(len(nodes), ()))
 
 
-def position_text(numbers: Iterable[int], found: Iterable[Sequence[int]]) -> str:
+def position_text(numbers: Iterable[int], alignments: Iterable[Sequence[int]]) -> str:
     """The BP_Position of Fig. 3.11: `{bp#1,bp#2},{2,4},{3,4}`."""
-    arrays = [[f"bp#{number}" for number in numbers], *found]
+    arrays = [[f"bp#{number}" for number in numbers], *alignments]
     return ",".join("{" + ",".join(map(str, each)) + "}" for each in arrays)
 
 
-def branches_meet(branches: Iterable[Bound]) -> bool:
+def branches_meet(branches: Iterable[PlacedBranch]) -> bool:
     """BrPred: whether the natural join of the branches' relations is not empty."""
     return bool(natural_join(branch.relation() for branch in branches).rows)
 
 
 def natural_join(relations: Iterable[Relation]) -> Relation:
-    """All relations joined on columns of the same number."""
+    """Join all relations on columns of the same number."""
     return reduce(_joined, relations, Relation((), frozenset({()})))
 
 
@@ -129,7 +129,7 @@ def _joined(left: Relation, right: Relation) -> Relation:
 
 
 def _fits(step: str, node: str) -> bool:
-    """Whether a step leads to a node of a tag path, by their texts."""
+    """Whether a step fits a node of a tag path, by their texts."""
     if step == "*":
         return node != "text()" and not node.startswith("@")
     return node.startswith("@") if step == "@*" else step == node

@@ -28,7 +28,7 @@ def readable_subscriptions() -> bytes:
 
 
 def events(count: int, seed: int) -> Iterator[dict[str, Any]]:
-    """Items put up for auction, as JSON would bring them. A few are wrong, as a few always are."""
+    """Items put up for auction, as decoded JSON. One in 200 has a wrong value."""
     rng = random.Random(seed)
     categories, materials = _values("furniture_category")[1:], _values("material")
     for number in range(count):
@@ -54,7 +54,7 @@ def events(count: int, seed: int) -> Iterator[dict[str, Any]]:
 
 
 def subscriptions(count: int, seed: int) -> Iterator[dict[str, Any]]:
-    """Subscriptions of many users: an item of some kind, up to some price, with now and then another wish."""
+    """Subscriptions of many users: one to three conditions on an item, and a price limit."""
     rng = random.Random(seed)
     categories, materials = _values("furniture_category"), _values("material")
     wishes: list[Callable[[], str]] = [

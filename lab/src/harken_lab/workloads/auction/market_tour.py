@@ -18,8 +18,8 @@ _BATCH = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
-    """Whom a readable subscription found: the events that it matched, the first of them to look at."""
+class SubscriptionSummary:
+    """A readable subscription, the number of events that it matched, and the first of them."""
 
     subscription: Subscription
     matched: int
@@ -28,7 +28,7 @@ class Story:
 
 @dataclass(frozen=True, slots=True)
 class DemoResult:
-    """What the demo did, for whoever shows it."""
+    """The figures of the demo, one summary a readable subscription, and an explained near miss."""
 
     subscriptions: int
     events: int
@@ -36,7 +36,7 @@ class DemoResult:
     seconds_to_subscribe: float
     seconds_to_match: float
     refused: list[Refused]
-    stories: list[Story]
+    summaries: list[SubscriptionSummary]
     explained: str
     event: dict[str, Any]
     explanation: Explanation
@@ -50,7 +50,7 @@ def run(
 ) -> DemoResult:
     """Subscribe the readable and the generated subscriptions, match the events, and explain a near miss.
 
-    `progress` is called with the number of events matched since the last time.
+    `progress` is called with the number of events matched since the previous call.
     """
     engine = Engine(schema())
     started = perf_counter()
@@ -61,25 +61,25 @@ def run(
     subscribed = perf_counter()
 
     market = list(events(events_wanted, seed))
-    found: list[list[str]] = []
+    matches: list[list[str]] = []
     refused: list[Refused] = []
     for start in range(0, len(market), _BATCH):
         batch = engine.match_batch(market[start : start + _BATCH])
-        found.extend(batch.ids)
+        matches.extend(batch.ids)
         refused.extend(Refused(start + each.position, each.error, each.raw) for each in batch.refused)
         progress(len(batch.ids))
     matched = perf_counter()
 
-    stories = [_story(engine.subscription(id), market, found) for id in _readable_ids(engine)]
-    explained, event = _near_miss(engine, market, found, refused)
+    summaries = [_summary(engine.subscription(id), market, matches) for id in _readable_ids(engine)]
+    explained, event = _near_miss(engine, market, matches, refused)
     return DemoResult(
         len(engine),
         len(market),
-        sum(map(len, found)),
+        sum(map(len, matches)),
         subscribed - started,
         matched - subscribed,
         refused,
-        stories,
+        summaries,
         explained,
         event,
         engine.explain(explained, event),
@@ -91,22 +91,22 @@ def _readable_ids(engine: Engine) -> list[str]:
     return [record.id for record in records_of_rows(rows) if record.id is not None and record.id in engine]
 
 
-def _story(subscription: Subscription, market: list[dict[str, Any]], found: list[list[str]]) -> Story:
-    hits = [event for event, ids in zip(market, found, strict=True) if subscription.id in ids]
-    return Story(subscription, len(hits), hits[0] if hits else None)
+def _summary(subscription: Subscription, market: list[dict[str, Any]], matches: list[list[str]]) -> SubscriptionSummary:
+    hits = [event for event, ids in zip(market, matches, strict=True) if subscription.id in ids]
+    return SubscriptionSummary(subscription, len(hits), hits[0] if hits else None)
 
 
 def _near_miss(
-    engine: Engine, market: list[dict[str, Any]], found: list[list[str]], refused: list[Refused]
+    engine: Engine, market: list[dict[str, Any]], matches: list[list[str]], refused: list[Refused]
 ) -> tuple[str, dict[str, Any]]:
-    """The first readable subscription, and the valid event that met most of its conditions without matching it."""
+    """The id of the first readable subscription, and the valid event that meets most of its conditions but not all."""
     wanted = _readable_ids(engine)[0]
     bad = {each.position for each in refused}
-    valid = [event for index, event in enumerate(market) if index not in bad and wanted not in found[index]]
+    valid = [event for index, event in enumerate(market) if index not in bad and wanted not in matches[index]]
     return wanted, max(valid, key=lambda event: _nearness(engine.explain(wanted, event)))
 
 
 def _nearness(explanation: Explanation) -> tuple[int, int]:
-    """How many of the conditions hold; among equals, the more instructive one is false where the other is unknown."""
+    """Conditions that are true, then conditions that are false: a false one explains more than an unknown one."""
     truths = [part.truth for part in explanation.tree.parts]
     return truths.count(True), truths.count(False)

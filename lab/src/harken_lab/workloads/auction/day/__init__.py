@@ -1,4 +1,4 @@
-"""A day at an auction house: its events as JSON lines, the sellers, and what people wait for. All of it is made up."""
+"""A made-up day at an auction house: events as JSON lines, a table of sellers, and the subscriptions of visitors."""
 
 from harken_lab.workloads.auction.day.events import COLUMNS, event_lines
 from harken_lab.workloads.auction.day.goods import DAY, SCHEMA_FILE, ancestors, goods, schema, sellers, text_of

@@ -1,6 +1,6 @@
 """A day at the auction house as JSON lines: lots are listed, bid for, reduced, and in the end sold or not.
 
-Now and then a line is broken, a value is none that the schema knows, or a line comes twice, as it happens.
+A few lines are broken, have a value that the schema does not allow, or come twice.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ COLUMNS = (
     "signed BOOLEAN, boxed BOOLEAN, restored BOOLEAN, price DOUBLE, estimate DOUBLE, reserve DOUBLE, shipping DOUBLE, "
     "bids INT, ends TIMESTAMP, seller STRING"
 )
-"""What an event has, in Spark's words."""
+"""The columns of events, as a Spark schema."""
 KINDS = ("listed", "bid", "reduced", "ending", "sold", "unsold")
 _LISTED, _BID, _REDUCED, _ENDING, _SOLD, _UNSOLD = range(len(KINDS))
 _EVENTS_A_LOT = 4
 _WARNING = 600.0
-"""So long before a lot ends people are reminded, in seconds."""
+"""Seconds from the reminder that a lot is ending to its end."""
 _BROKEN = 2_000
-"""One line in so many is broken, in one of the ways below."""
+"""One line in 2,000 is spoilt by each function of `_SPOILING`."""
 _TWICE = 500
-"""One line in so many comes twice."""
+"""One line in 500 comes twice."""
 
 
 def lots_of(events: int) -> int:
-    """How many lots a day of so many events has."""
+    """The number of lots of a day with this number of events."""
     return max(8, events // _EVENTS_A_LOT)
 
 
 def event_lines(count: int, seed: int) -> Iterator[tuple[int, str]]:
-    """Lines in the order of their time, each with the hour of the day in which it comes."""
+    """The hour of the day and the text of each line, ascending by time."""
     rng = generator(seed, 3)
     lots = draw_lots(lots_of(count), seed)
     lot, kind, at, number = _happenings(lots, rng)
-    while len(lot) < count:  # a day of few lots may have too little to tell
+    while len(lot) < count:  # few lots may have too few events
         lot, kind, at, number = (np.concatenate([each, each]) for each in (lot, kind, at, number))
     chosen = np.arange(len(lot)) if len(lot) == count else np.sort(rng.choice(len(lot), count, replace=False))
     chosen = chosen[np.argsort(at[chosen], kind="stable")]
@@ -50,15 +50,15 @@ def event_lines(count: int, seed: int) -> Iterator[tuple[int, str]]:
     odd = rng.integers(0, _BROKEN, count)
     twice = rng.integers(0, _TWICE, count) == 0
     hours = np.minimum(at // 3_600, 23).astype(int)
-    for line, hour, oddity, again in zip(lines, hours.tolist(), odd.tolist(), twice.tolist(), strict=True):
-        whole = _SPOILING[oddity](line) if oddity < len(_SPOILING) else line
-        yield hour, whole
-        if again:
-            yield hour, whole
+    for line, hour, oddity, is_double in zip(lines, hours.tolist(), odd.tolist(), twice.tolist(), strict=True):
+        text = _SPOILING[oddity](line) if oddity < len(_SPOILING) else line
+        yield hour, text
+        if is_double:
+            yield hour, text
 
 
 def _happenings(lots: Lots, rng: np.random.Generator) -> tuple[Ints, Ints, Floats, Ints]:
-    """What happens on this day: the lot, the kind, the time, and the number of bids so far."""
+    """The events of the day as columns: the lot, the kind, the time, and the number of bids up to then."""
     all_lots = np.arange(len(lots))
     bidding = np.repeat(all_lots, lots.bids)
     times = bid_times(lots, bidding, rng)
@@ -101,17 +101,17 @@ def _lines(lots: Lots, lot: Ints, kind: Ints, at: Floats, bids: Ints) -> Iterato
 
 
 def _descriptions(lots: Lots) -> list[str]:
-    """What all events of a lot have in common, as the inside of a JSON object."""
-    known = goods()
+    """For each lot what its events have in common, as the inside of a JSON object."""
+    kinds = goods()
     columns = (lots.good, lots.maker, lots.thing, lots.condition, lots.estimate, lots.reserve, lots.shipping)
     rows = zip(*(column.tolist() for column in columns), seller_ids(lots.seller), lots.remarks.tolist(), strict=True)
-    found = []
+    descriptions = []
     for good, maker, thing, condition, estimate, reserve, shipping, seller, remarks in rows:
         flags, words = remarks[: len(FLAGS)], remarks[len(FLAGS) :]
         plain = {
-            "item": ", ".join([f"{known[good].makers[maker]} {known[good].things[thing]}", *compress(WORDS, words)]),
-            "maker": known[good].makers[maker],
-            "category": known[good].category,
+            "item": ", ".join([f"{kinds[good].makers[maker]} {kinds[good].things[thing]}", *compress(WORDS, words)]),
+            "maker": kinds[good].makers[maker],
+            "category": kinds[good].category,
             "condition": CONDITIONS[condition],
             **dict.fromkeys(compress(FLAGS, flags), True),
             "estimate": estimate,
@@ -119,11 +119,11 @@ def _descriptions(lots: Lots) -> list[str]:
             "shipping": shipping,
             "seller": seller,
         }
-        if shipping == 0 and not flags[1]:  # who ships for nothing takes the trouble to fill in the form
+        if shipping == 0 and not flags[1]:  # sellers who ship for nothing also fill in the whole form
             plain["boxed"] = False
         present = {name: value for name, value in plain.items() if value is not None}
-        found.append(json.dumps(present, ensure_ascii=False)[1:-1])
-    return found
+        descriptions.append(json.dumps(present, ensure_ascii=False)[1:-1])
+    return descriptions
 
 
 def _times(seconds: Floats) -> list[str]:

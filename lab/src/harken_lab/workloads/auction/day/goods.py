@@ -1,4 +1,4 @@
-"""What the auction house sells, and who sells it: the words and weights that events and wishes are drawn from."""
+"""The goods and sellers of the auction house: the words and weights that events and wishes are drawn from."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONDITION_SHARES = (4, 22, 44, 20, 10)
 FLAGS = ("signed", "boxed", "restored")
 WORDS = ("vintage", "rare", "with papers", "a pair", "prototype")
 REMARKS = FLAGS + WORDS
-"""What a listing may say of a lot: yes or no in a field of its own, or a word in the title."""
+"""Remarks of a listing on a lot: flags, which are fields of the event, and words of its title."""
 REMARK_SHARES = (0.06, 0.18, 0.07, 0.30, 0.08, 0.10, 0.05, 0.004)
 COUNTRIES = ("DE", "FR", "IT", "GB", "NL", "PT", "US", "JP", "SE", "PL")
 COUNTRY_SHARES = (22, 14, 12, 14, 8, 5, 12, 5, 4, 4)
@@ -32,19 +32,19 @@ _TRADES = ("Antiques", "Bazaar", "Brothers", "Collectables", "Finds", "House", "
 
 @dataclass(frozen=True, slots=True)
 class Good:
-    """A kind of goods, a leaf of the hierarchy of categories."""
+    """A kind of goods: a leaf of the hierarchy of categories."""
 
     category: str
     share: float
     price: float
-    """Of a middling piece."""
+    """Of a piece in good condition, without the random spread."""
     makers: tuple[str, ...]
     things: tuple[str, ...]
 
 
 @cache
 def goods() -> tuple[Good, ...]:
-    """All that is sold."""
+    """All kinds of goods that are sold."""
     plain = tomllib.loads(text_of("goods.toml"))
     return tuple(
         Good(name, each["share"], each["price"], tuple(each["makers"]), tuple(each["things"]))
@@ -75,7 +75,7 @@ def ancestors() -> dict[str, tuple[str, ...]]:
 
 
 def sellers(seed: int, count: int = SELLERS) -> pa.Table:
-    """The reference table that events are joined with: who sells, from where, since when, and how well."""
+    """The reference table that events are joined with: name, country, rating and first day of each seller."""
     rng = generator(seed, 1)
     names = [f"{_NAMES[a]} {_TRADES[b]}" for a, b in rng.integers(0, (len(_NAMES), len(_TRADES)), (count, 2))]
     days = np.datetime64(DAY) - rng.exponential(1_400, count).astype("m8[D]")
@@ -92,7 +92,7 @@ def sellers(seed: int, count: int = SELLERS) -> pa.Table:
 
 
 def generator(seed: int, purpose: int) -> np.random.Generator:
-    """Numbers for one purpose: what is drawn for another does not change them."""
+    """The random numbers of one purpose. Drawing for another purpose does not change them."""
     return np.random.default_rng((seed, purpose))
 
 
@@ -105,12 +105,12 @@ def lot_ids(numbers: NDArray[np.int64]) -> list[str]:
 
 
 def shares(weights: tuple[float, ...] | list[float]) -> NDArray[np.float64]:
-    """Weights that add up to one."""
-    found = np.asarray(weights, np.float64)
-    total: NDArray[np.float64] = found / found.sum()
-    return total
+    """The weights, scaled so that they add up to one."""
+    array = np.asarray(weights, np.float64)
+    scaled: NDArray[np.float64] = array / array.sum()
+    return scaled
 
 
 def text_of(name: str) -> str:
-    """A text that lies beside this module."""
+    """The text of a file in the folder of this module."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The lots of a day: what each is, what it is worth, when it ends, and how much people want it."""
+"""The lots of a day: their goods, prices, ends and bids."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ Ints = NDArray[np.int64]
 
 HOUR = 3_600.0
 DAY_SECONDS = 24 * HOUR
-# How busy people are with auctions, hour by hour: asleep, at breakfast, at lunch, on the sofa.
+# How active bidders are in each hour of the day, as weights.
 _BUSY = (3, 2, 1, 1, 1, 2, 5, 9, 12, 12, 11, 12, 16, 14, 11, 11, 13, 17, 23, 30, 34, 30, 19, 8)
-# When auctions end: sellers like the evening, and full hours.
+# How many auctions end in each hour of the day, as weights: sellers prefer the evening.
 _ENDINGS = (1, 1, 0, 0, 0, 0, 1, 2, 4, 5, 5, 5, 7, 6, 5, 5, 6, 8, 14, 22, 26, 20, 8, 2)
 _DAYS_AGO = (40, 18, 14, 12, 10, 6)
-"""Since when lots are listed."""
+"""Weights of the days since a lot was listed, from 0 on."""
 _WORTH = (0.25, 0.6, 1.0, 1.4, 1.8)
-"""What a condition makes of a price."""
+"""The factor of a price by condition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lots:
-    """Columns, a row a lot. Times are seconds since midnight, and may be days before or after."""
+    """Columns with a row a lot. Times are seconds since midnight, and may lie on days before or after."""
 
     good: Ints
     maker: Ints
@@ -48,7 +48,7 @@ class Lots:
     opening: Floats
     """The price at which bidding begins."""
     growth: Floats
-    """What a bid makes of the price before."""
+    """The factor by which a bid raises the price."""
     listed: Floats
     ends: Floats
     bids: Ints
@@ -58,13 +58,13 @@ class Lots:
 
 
 def draw_lots(count: int, seed: int) -> Lots:
-    """So many lots; more of them begin with the same ones only if the count is the same."""
+    """Draw lots. With another count all of them are others."""
     rng = generator(seed, 2)
-    known = goods()
-    good = rng.choice(len(known), count, p=shares([each.share for each in known]))
+    kinds = goods()
+    good = rng.choice(len(kinds), count, p=shares([each.share for each in kinds]))
     condition = rng.choice(len(CONDITION_SHARES), count, p=shares(CONDITION_SHARES))
     remarks = rng.random((count, len(REMARK_SHARES))) < np.asarray(REMARK_SHARES)
-    middling = np.asarray([each.price for each in known])[good]
+    middling = np.asarray([each.price for each in kinds])[good]
     dear = 1 + 0.5 * remarks[:, 0] + 0.6 * remarks[:, 4] + 0.2 * remarks[:, 5]
     estimate = middling * np.asarray(_WORTH)[condition] * dear * rng.lognormal(0, 0.55, count)
     ends = _end_times(rng, count)
@@ -74,8 +74,8 @@ def draw_lots(count: int, seed: int) -> Lots:
     growth = np.maximum(1.02, (final / opening) ** (1 / np.maximum(bids, 1)))
     return Lots(
         good=good,
-        maker=rng.integers(0, 1_000, count) % np.asarray([len(each.makers) for each in known])[good],
-        thing=rng.integers(0, 1_000, count) % np.asarray([len(each.things) for each in known])[good],
+        maker=rng.integers(0, 1_000, count) % np.asarray([len(each.makers) for each in kinds])[good],
+        thing=rng.integers(0, 1_000, count) % np.asarray([len(each.things) for each in kinds])[good],
         condition=condition,
         remarks=remarks,
         seller=np.minimum((SELLERS * rng.random(count) ** 1.6).astype(np.int64), SELLERS - 1),
@@ -84,15 +84,14 @@ def draw_lots(count: int, seed: int) -> Lots:
         shipping=_money(np.where(rng.random(count) < 0.25, 0, rng.gamma(2.0, 1.5 + middling / 120, count))),
         opening=opening,
         growth=growth,
-        listed=_at_busy_hours(rng.random(count))
-        - DAY_SECONDS * rng.choice(6, count, p=shares((40, 18, 14, 12, 10, 6))),
+        listed=_at_busy_hours(rng.random(count)) - DAY_SECONDS * rng.choice(len(_DAYS_AGO), count, p=shares(_DAYS_AGO)),
         ends=ends,
         bids=bids,
     )
 
 
 def bid_times(lots: Lots, lot: Ints, rng: np.random.Generator) -> Floats:
-    """When bids come: half of them whenever people are awake, the others as the end draws near."""
+    """The times of bids: about half follow the activity of the day, the others come shortly before the end."""
     begin = np.maximum(lots.listed[lot], 0.0)
     end = np.minimum(lots.ends[lot], DAY_SECONDS)
     low, high = _busyness(begin), _busyness(np.maximum(end, begin))
@@ -111,7 +110,7 @@ def _end_times(rng: np.random.Generator, count: int) -> Floats:
 
 
 def _curve() -> tuple[Floats, Floats]:
-    """Seconds of the day, and the share of the day's bustle that is over by then."""
+    """Seconds of the day, and the share of the day's activity that is over by then."""
     middle = (np.arange(-1, 25) + 0.5) * HOUR
     height = np.asarray([_BUSY[-1], *_BUSY, _BUSY[0]], float)
     seconds = np.arange(0, DAY_SECONDS + 1, 60.0)

@@ -1,4 +1,4 @@
-"""What people wait for: subscriptions with their owners, as saved searches, price alerts and monitors have them."""
+"""The visitors' subscriptions, with their owners: saved searches, price alerts and monitors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LETTERS = "ABCDEFGHIJKLMNOPRSTUVW"
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A subscription, the person whose it is, and what kind of wish it is."""
+    """A subscription, its owner, and its kind, such as `bargain`."""
 
     id: str
     owner: str
@@ -34,7 +34,7 @@ class Wish:
 
 
 def wishes(count: int, seed: int, events: int) -> Iterator[Wish]:
-    """So many wishes of the visitors of a day of so many events."""
+    """Draw wishes, for a day with this number of events."""
     maker = _Maker(random.Random(f"wishes {seed}"), lots_of(events))
     kinds = list(maker.kinds())
     weights = list(accumulate(weight for _, weight, _ in kinds))
@@ -53,7 +53,7 @@ class _Maker:
         self._above = ancestors()
 
     def kinds(self) -> Iterator[tuple[str, float, Callable[[], str]]]:
-        """The kinds of wishes, how frequent each is, and what makes one."""
+        """The kinds of wishes, their weights, and the methods that write a condition of each."""
         yield "bargain", 24, self.bargain
         yield "maker", 16, self.of_a_maker
         yield "trusted", 12, self.of_a_trusted_seller
@@ -168,7 +168,7 @@ class _Maker:
         )
 
     def desk(self) -> str:
-        """Of those who run the house, and look after large parts of it."""
+        """A subscription of the staff, who watch large parts of the house."""
         return self.rng.choice(
             (
                 f"seller_since > DATE '2026-0{self.rng.randint(1, 2)}-01' AND price > {self.rng.randint(10, 60) * 100}",

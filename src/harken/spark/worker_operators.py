@@ -1,4 +1,4 @@
-"""Operators on their way to the workers: as they are, pickled by value, or by name."""
+"""Operators to send to the workers: pickled by value, or by name."""
 
 from __future__ import annotations
 
@@ -15,48 +15,51 @@ from harken.matchers.algorithm_registry import takes_option
 from harken.operators import ORDERS, Operating, Operator
 
 _BACKGROUND = "background"
-"""The option of algorithms that may merge their index in a thread."""
+"""The option of algorithms that can merge their index in a background thread."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plugged:
-    """The operators that subscriptions call, and the order in which they are asked."""
+class WorkerOperators:
+    """The operators that subscriptions call, and the order in which their predicates are evaluated."""
 
     operators: tuple[Operator | str, ...] = ()
     order: str = ORDERS[0]
     token: str = ""
-    """Equal for equal operators: an engine that a worker opened before serves only those."""
+    """Equal for equal operators: a worker reuses an open engine only if its operators have the same token."""
 
     def engine(self, **options: Any) -> Engine:
-        """A new engine with them."""
+        """A new engine with these operators."""
         return Engine(operators=self.operators, order=self.order, **options)
 
     def loaded(self, path: str | PathLike[str], **options: Any) -> Engine:
-        """A saved engine, with them. It merges in no thread of its own."""
+        """A saved engine with these operators, and without background merges."""
         if takes_option(saved_algorithms(path).flat, _BACKGROUND):
             options = {_BACKGROUND: False, **options}
         return Engine.load(path, operators=self.operators, order=self.order, **options)
 
 
-NO_OPERATORS = Plugged()
+NO_OPERATORS = WorkerOperators()
 
 
-def plugged(operators: Iterable[Operator | str], order: str = ORDERS[0], subscriptions: Any = None) -> Plugged:
-    """What goes to the workers: these operators or, if there are none, those of an engine that is given.
+def worker_operators(
+    operators: Iterable[Operator | str], order: str = ORDERS[0], subscriptions: Any = None
+) -> WorkerOperators:
+    """The operators to send to the workers: these or, if there are none, those of `subscriptions` if it is an engine.
 
     Raises OperatorError if one cannot be sent.
     """
-    given = tuple([operators] if isinstance(operators, str | Operator) else operators)
-    if not given and isinstance(subscriptions, Engine):
-        given, order = tuple(subscriptions.operators.values()), subscriptions.order
-    if not given:
+    chosen = tuple([operators] if isinstance(operators, str | Operator) else operators)
+    if not chosen and isinstance(subscriptions, Engine):
+        inside = subscriptions.internals
+        chosen, order = tuple(inside.operators.values()), inside.order
+    if not chosen:
         return NO_OPERATORS
-    Operating.of(given, order)  # what is wrong with them shows here, not in a worker
+    Operating.of(chosen, order)  # raises errors here rather than in a worker
     from pyspark import cloudpickle
 
     try:
-        content = cloudpickle.dumps((given, order))  # type: ignore[no-untyped-call]
+        content = cloudpickle.dumps((chosen, order))  # type: ignore[no-untyped-call]
     except Exception as problem:
         hint = 'name it as "module:name": then each worker imports it'
         raise OperatorError(f"the operators cannot be sent to the workers: {problem}", hint=hint) from problem
-    return Plugged(given, order, sha256(content).hexdigest()[:16])
+    return WorkerOperators(chosen, order, sha256(content).hexdigest()[:16])

@@ -1,4 +1,4 @@
-"""Tickets, API keys and tokens: 256 random bits, of which only a hash is kept; tokens are signed and run out."""
+"""Tickets and API keys: 256 random bits, of which only a hash is stored. Tokens: signed, and valid for a while."""
 
 from __future__ import annotations
 
@@ -9,40 +9,38 @@ import secrets
 from collections.abc import Iterable
 
 TICKET, KEY = "ht_", "hk_"
-"""How tickets and keys begin, so that a leaked one is known by its looks."""
+"""The prefixes of tickets and API keys, by which a leaked one can be recognised."""
 _SEPARATOR = "\x1f"
 
 
-def new_word(kind: str) -> str:
+def new_credential(prefix: str) -> str:
     """A new ticket or key."""
-    return kind + secrets.token_urlsafe(32)
+    return prefix + secrets.token_urlsafe(32)
 
 
-def hashed(word: str) -> bytes:
-    """What is kept of a ticket or key. It has as many bits as can be guessed at, so it needs no salt."""
-    return hashlib.sha256(word.encode("utf-8", "surrogateescape")).digest()
+def hashed(credential: str) -> bytes:
+    """The stored hash of a ticket or key. It needs no salt, because 256 random bits cannot be guessed."""
+    return hashlib.sha256(credential.encode("utf-8", "surrogateescape")).digest()
 
 
 def is_same(one: bytes, other: bytes) -> bool:
-    """Whether two hashes are the same, in a time that does not tell where they differ."""
+    """Whether two hashes are equal, compared in constant time."""
     return hmac.compare_digest(one, other)
 
 
 class StreamTokens:
-    """Tokens that open a stream for a while, for those who cannot send a header."""
+    """Tokens that open a stream for a while, for clients that cannot send a header."""
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
 
     def made(self, names: Iterable[str], until: int, key: str = "") -> str:
-        """A token for these subscriptions, good until a time in microseconds. `key` is the id of the API key that
-        bought it.
-        """
+        """A token that opens these names until a time in microseconds. `key` is the id of the caller's API key."""
         content = _SEPARATOR.join([str(until), key, *names]).encode()
         return _text(content) + "." + _text(self._signature(content))
 
     def opened(self, token: str, now: int) -> tuple[frozenset[str], str]:
-        """The subscriptions that a token opens now, none if it is not ours or has run out; and the id of its key."""
+        """The names that a token opens now, none if its signature is wrong or it has expired; and the id of its key."""
         head, _, tail = token.partition(".")
         try:
             content, signature = _bytes(head), _bytes(tail)
