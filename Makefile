@@ -42,10 +42,11 @@ test-long: $(STAMP) ## the whole suite, with the slow tests and many more exampl
 	HARKEN_LONG=1 $(PYTEST) --hypothesis-seed=$(SEED) $(ARGS); \
 	    status=$$?; echo "To repeat this run: make test-long SEED=$(SEED)"; exit $$status
 
-check: $(STAMP) ## lint, formatting and types
+check: $(STAMP) ## lint, formatting, types, names and words
 	$(BIN)/python -m ruff check
 	$(BIN)/python -m ruff format --check
 	$(BIN)/python -m mypy
+	$(BIN)/python .ci/lint.py
 
 format: $(STAMP) ## format the code, and fix what the linter can fix
 	$(BIN)/python -m ruff check --fix-only --quiet
