@@ -159,7 +159,7 @@ _TABLE_MEMORY = Claim(
 _LISTS_MEMORY = Claim(
     "With lists, memory depends on the number of predicates alone",
     "figure 2 (5)",
-    "A list has an entry for every predicate, and nothing for values that are not asked for.",
+    "A list has an entry for every predicate, and none for values without a predicate.",
     "The different predicates are not quite as many in small domains, and arrays grow in steps.",
 )
 _CROSSING_MEMORY = Claim(
