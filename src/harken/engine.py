@@ -180,7 +180,7 @@ class Engine:
         compiled = self._live.compile(record, compiler)
         with self._lock:
             if not replace:
-                self._live.refuse_taken(record.id)
+                self._live.reject_taken(record.id)
             return self._live.put([(record, compiled)], compiler)[0]
 
     def subscribe_many(
@@ -404,7 +404,7 @@ class Engine:
         """An engine from a folder that one was saved to, mapped into memory. Raises SegmentError.
 
         With `follow`, a version that is saved there later is loaded before the next match. With `rebuild`, an index
-        that an earlier Harken saved is built again from the texts; else it is refused. The operators that
+        that an earlier Harken saved is built again from the texts; else it is rejected. The operators that
         subscriptions call have to be given: they are code and are not saved. `options` override the saved options of
         the algorithm.
         """

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from harken.errors import did_you_mean
@@ -11,11 +12,13 @@ from harken.limits import Limits
 from harken.matchers.kinds import OPERATORS
 from harken.matchers.roles import CallsOperators, Plans
 from harken.operators import OperatorSet
-from harken.schema import Kind, Path
+from harken.schema import Kind, Path, Schema
 from harken.schema.derived import needed
 
 if TYPE_CHECKING:
     from harken.engine import Engine
+    from harken.events import Decoded
+    from harken.live.results import BatchMatches
 
 
 class EngineInternals:
@@ -96,6 +99,21 @@ class EngineInternals:
         """
         matcher = self._engine._live.index.others().get(OPERATORS)
         return matcher.plan() if isinstance(matcher, CallsOperators) else []
+
+    # Matching
+
+    def match_decoding(self, decode: Callable[[Schema | None, frozenset[str] | None], Decoded]) -> BatchMatches:
+        """Take a snapshot of the subscriptions, decode events for it, and match them.
+
+        `decode` gets the schema and the names of the attributes to decode; None is all of them.
+        """
+        from harken.live.match_call import BatchCall
+
+        started, live = perf_counter(), self._engine._current()
+        with BatchCall(live) as call:
+            names = live.with_names_read(call.snapshot.decoded_names)
+            decoded = decode(call.snapshot.compiler.schema, names)
+            return call.match(decoded, started, 1, self._engine._unparsed)
 
     # Parts and copies
 

@@ -25,7 +25,7 @@ _NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 def warm_up(progress: Callable[[str], None] | None = None) -> int:
     """Compile every kernel that matching needs and that is not cached yet. Returns the number of matches made.
 
-    It takes about a minute on a new machine, and some seconds afterwards. `progress` is told what is being done.
+    It takes about a minute on a new machine, and some seconds afterwards. `progress` is called with what is being done.
     """
     tell = progress or (lambda step: None)
     draw = Random(1)
@@ -53,7 +53,7 @@ def kernels() -> int:
 
 
 def compile_silently() -> None:
-    """Do not say that kernels are compiled, in this process: nobody reads what a worker says."""
+    """Do not say that kernels are compiled, in this process. Workers call it: their output is not read."""
     from harken.kernels.compile import compiling_silently
 
     compiling_silently()

@@ -25,13 +25,13 @@ class CaseFile:
 
 
 def case_files() -> list[CaseFile]:
-    files = [_read(path) for path in sorted(FOLDER.glob("*.toml")) if path.stem != "refusals"]
+    files = [_read(path) for path in sorted(FOLDER.glob("*.toml")) if path.stem != "rejections"]
     assert len(files) >= 6, "the golden cases are gone"
     return files
 
 
-def refusals() -> tuple[Schema, list[dict[str, Any]]]:
-    content = tomllib.loads((FOLDER / "refusals.toml").read_text(encoding="utf-8"))
+def rejections() -> tuple[Schema, list[dict[str, Any]]]:
+    content = tomllib.loads((FOLDER / "rejections.toml").read_text(encoding="utf-8"))
     return parse_schema(content["schema"]), content["texts"]
 
 

@@ -1,4 +1,4 @@
-"""XML documents as bytes in every encoding, on every way into an engine: all accept the same ones, and refuse others
+"""XML documents as bytes in every encoding, on every way into an engine: all accept the same ones, and reject others
 alone."""
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def by_batch(document: bytes, *texts: tuple[str, str], **options: Any) -> bool:
     found = engine(*texts, **options).match_batch([b"<a/>", document, b"<a>", b"<a>y</a>"])
     assert found.ids[0]
     assert found.ids[3]
-    assert [each.position for each in found.refused] == [2] if found.ids[1] else [1, 2]
+    assert [each.position for each in found.rejected] == [2] if found.ids[1] else [1, 2]
     return bool(found.ids[1])
 
 
@@ -155,7 +155,7 @@ def by_column(document: bytes, name: str, kind: Any, *texts: tuple[str, str]) ->
     found = engine(*texts).match_batch(table)
     assert found.ids[0]
     assert found.ids[2]
-    assert [each.position for each in found.refused] == ([] if found.ids[1] else [1])
+    assert [each.position for each in found.rejected] == ([] if found.ids[1] else [1])
     return bool(found.ids[1])
 
 
@@ -215,14 +215,14 @@ def test_every_way_accepts_the_same(name: str, document: bytes, way: Callable[..
 def test_where_only_its_text_is_asked_for_a_document_has_to_be_one(
     name: str, document: bytes, text: tuple[str, str]
 ) -> None:
-    """It need not be well-formed, but what no codec reads is refused, alone."""
+    """It need not be well-formed, but what no codec reads is rejected, alone."""
     try:
         text_of(document)
         is_text = True
     except HarkenError:
         is_text = False
     found = engine(text).match_batch([b"<a/>", document, b"<a>y</a>"])
-    assert [each.position for each in found.refused] == ([] if is_text else [1])
+    assert [each.position for each in found.rejected] == ([] if is_text else [1])
     assert found.ids == [["0"], ["0"] if is_text else [], ["0"]]
     assert by_match(document, text) is is_text
     table = pa.table({"document": pa.array([b"<a/>", document], pa.binary())})
@@ -300,8 +300,8 @@ def test_documents_that_come_as_text(text: str, is_good: bool) -> None:
 
 def test_the_place_of_a_lone_surrogate_is_told() -> None:
     document = wide("<a>\n  é\ud800x</a>", "utf-16-le")
-    (refused,) = engine(XPATH).match_batch([b"<a/>", document]).refused
-    assert str(refused.error) == "the document is not text in the encoding utf-16-le (line 2, column 4)"
+    (rejected,) = engine(XPATH).match_batch([b"<a/>", document]).rejected
+    assert str(rejected.error) == "the document is not text in the encoding utf-16-le (line 2, column 4)"
 
 
 @pytest.mark.parametrize("text", [XPATH, SQL, INSIDE])
@@ -317,6 +317,6 @@ def test_the_issue() -> None:
     made = engine(("/a", "xpath"))
     found = made.match_batch([document, b"<a>", b"<a/>"])
     assert found.ids == [[], [], ["0"]]
-    assert [each.position for each in found.refused] == [0, 1]
+    assert [each.position for each in found.rejected] == [0, 1]
     with pytest.raises(HarkenError):
         made.match(document)

@@ -1,4 +1,4 @@
-"""The golden cases over HTTP, on servers as processes: the same answers and the same refusals as the library's."""
+"""The golden cases over HTTP, on servers as processes: the same answers and the same rejections as the library's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from conformance.cases import CaseFile, case_files, refusals
+from conformance.cases import CaseFile, case_files, rejections
 from harken import Engine
 from harken.errors import HarkenError
 from harken.schema import Schema
@@ -20,7 +20,7 @@ from unit.server.serving import NDJSON, Server, Taken, as_lines, lines, problem,
 pytestmark = [pytest.mark.together, pytest.mark.seconds]
 
 FILES = case_files()
-REFUSAL_SCHEMA, REFUSALS = refusals()
+REJECTION_SCHEMA, REJECTIONS = rejections()
 XPATH = re.compile(r"xpath_boolean\(doc, '((?:[^']|'')*)'\)")
 
 ServerOf = Callable[[Schema | None], Server]
@@ -107,11 +107,11 @@ def test_golden_cases_of_documents(server_of: ServerOf) -> None:
     assert answers == [names for _, names in paths]
 
 
-@pytest.mark.parametrize("text", REFUSALS, ids=lambda text: text["where"] or "empty")
-def test_refusals(server_of: ServerOf, text: dict[str, Any]) -> None:
-    server = server_of(REFUSAL_SCHEMA)
+@pytest.mark.parametrize("text", REJECTIONS, ids=lambda text: text["where"] or "empty")
+def test_rejections(server_of: ServerOf, text: dict[str, Any]) -> None:
+    server = server_of(REJECTION_SCHEMA)
     with pytest.raises(HarkenError) as caught:
-        Engine(REFUSAL_SCHEMA).subscribe("x", text["where"])
+        Engine(REJECTION_SCHEMA).subscribe("x", text["where"])
     expected = caught.value.to_dict()
     body = {"where": text["where"]}
     for answer in (server.post("/subscriptions", body), server.post("/check", body)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.cases import CaseFile, case_files, refusals
+from conformance.cases import CaseFile, case_files, rejections
 from harken import Engine
 from harken.errors import CapabilityError, DuplicateIdError, HarkenError, UnknownIdError
 from harken.events import Event
@@ -43,10 +43,10 @@ def check_golden_cases(engine: Engine, algorithm: str, cases: CaseFile) -> None:
             engine.subscribe(where, where)
             expected[where] = names
         except CapabilityError:
-            assert not can_take(algorithm, where, cases.schema), f"{algorithm} refuses what it says it can do: {where}"
+            assert not can_take(algorithm, where, cases.schema), f"{algorithm} rejects what it says it can do: {where}"
     engine.merge()
     found = engine.match_batch(list(cases.events.values()))
-    assert not found.refused
+    assert not found.rejected
     assert not found.errors
     answers: dict[str, set[str]] = {where: set() for where in expected}
     for name, ids in zip(cases.events, found.ids, strict=True):
@@ -72,12 +72,12 @@ def can_take(algorithm: str, where: str, schema: Schema | None) -> bool:
     return Compiler(schema).compile(where).capabilities <= algorithm_capabilities(algorithm)
 
 
-REFUSAL_SCHEMA, REFUSALS = refusals()
+REJECTION_SCHEMA, REJECTIONS = rejections()
 
 
-@pytest.mark.parametrize("text", REFUSALS, ids=lambda text: text["where"] or "empty")
-def test_refusals(text: dict[str, object]) -> None:
-    engine = Engine(REFUSAL_SCHEMA)
+@pytest.mark.parametrize("text", REJECTIONS, ids=lambda text: text["where"] or "empty")
+def test_rejections(text: dict[str, object]) -> None:
+    engine = Engine(REJECTION_SCHEMA)
     with pytest.raises(HarkenError) as caught:
         engine.subscribe("x", str(text["where"]))
     error = caught.value
@@ -132,7 +132,7 @@ def test_a_bad_event_leaves_the_others(algorithm: str) -> None:
     found = engine.match_batch([{"x": 1}, {"x": b"bytes"}, {"x": 2}, {"x": 1}])
     assert found.ids == [["one"], [], [], ["one"]]
     assert found.counts == [1, 0, 0, 1]
-    assert [each.position for each in found.refused] == [1]
+    assert [each.position for each in found.rejected] == [1]
 
 
 def test_a_new_event_type_is_a_new_value(algorithm: str) -> None:

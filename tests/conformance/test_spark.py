@@ -155,7 +155,7 @@ def test_every_algorithm_runs_on_workers(
 
 
 @pytest.mark.parametrize("choice", [{"algorithm": "relational_anchored"}, {"documents": "xpath_shared"}])
-def test_an_engine_in_a_database_with_a_url_is_refused(
+def test_an_engine_in_a_database_with_a_url_is_rejected(
     spark: SparkSession, tmp_path: Path, choice: dict[str, Any]
 ) -> None:
     engine = Engine(**choice, database="postgresql://nobody:secret@127.0.0.1:1/nothing")

@@ -57,18 +57,18 @@ def engine() -> Engine:
 
 
 def expected(engine: Engine, documents: list[bytes | None]) -> tuple[Pairs, set[int]]:
-    """The pairs, and the documents that are refused, as the engine finds them in documents that come as they are."""
+    """The pairs, and the documents that are rejected, as the engine finds them in documents that come as they are."""
     pairs: Pairs = set()
-    refused = set()
+    rejected = set()
     for n, document in enumerate(documents):
         alone = Engine() if document is None else engine
         flat = [text for text in SQL if {"n > 20": n > 20, "n % 2 = 0 AND n < 9": n % 2 == 0 and n < 9}[text]]
         found = alone.match_batch([document or b""])
-        if found.refused and document is not None:
-            refused.add(n)
+        if found.rejected and document is not None:
+            rejected.add(n)
             continue
         pairs |= {(n, id) for id in [*found.ids[0], *flat]}
-    return pairs, refused
+    return pairs, rejected
 
 
 def frame(spark: SparkSession, documents: list[bytes | None], kind: str) -> DataFrame:
@@ -86,26 +86,26 @@ def paired(found: DataFrame) -> Pairs:
 def test_columns_of_documents(spark: SparkSession, engine: Engine, tmp_path: Path) -> None:
     version = Index(tmp_path / "index").publish(engine)
     assert version.documents == (("document",),)
-    pairs, refused = expected(engine, DOCUMENTS)
-    assert len(refused) == 3
+    pairs, rejected = expected(engine, DOCUMENTS)
+    assert len(rejected) == 3
     for kind in ("STRING", "BINARY"):
         events = frame(spark, DOCUMENTS, kind)
         assert paired(match(events, version, on_mismatch="fail")) == pairs, kind
-        # More shards than XPaths: those that have none refuse bad documents too.
+        # More shards than XPaths: those that have none reject bad documents too.
         assert paired(match(events, version, strategy="shard", shards=2)) == pairs, kind
         told = match(events, version, strategy="shard", shards=13, on_error="tell").collect()
         assert {(row["event_id"], row["subscription_id"]) for row in told if row["error"] is None} == pairs, kind
         errors = [row["event_id"] for row in told if row["error"] is not None]
-        assert sorted(errors) == sorted(refused), kind
+        assert sorted(errors) == sorted(rejected), kind
         lists = {row["event_id"]: row["subscription_ids"] for row in match(events, version, output="lists").collect()}
-        assert {n for n, ids in lists.items() if ids is None} == refused, kind
+        assert {n for n, ids in lists.items() if ids is None} == rejected, kind
         assert {(n, id) for n, ids in lists.items() for id in ids or ()} == pairs, kind
 
 
 def test_documents_in_other_encodings(spark: SparkSession, engine: Engine) -> None:
     documents = [LATIN, NOT_TEXT, *DOCUMENTS[:4]]
-    pairs, refused = expected(engine, documents)
-    assert refused == {1}
+    pairs, rejected = expected(engine, documents)
+    assert rejected == {1}
     events = frame(spark, documents, "BINARY")
     assert paired(match(events, engine)) == pairs
     (error,) = [row["error"] for row in match(events, engine, on_error="tell").collect() if row["error"]]
@@ -132,6 +132,6 @@ def test_validation_reads_bytes_as_text(spark: SparkSession) -> None:
 
     schema = parse_schema('[attributes]\ndocument = "string"\nn = "integer"\n')
     found = validate(frame(spark, [b"<a/>", NOT_TEXT, LATIN], "BINARY"), schema)
-    (refused,) = found.refused.collect()
-    assert (refused["n"], refused["path"]) == (1, "document")
+    (rejected,) = found.rejected.collect()
+    assert (rejected["n"], rejected["path"]) == (1, "document")
     assert sorted(row["n"] for row in found.valid.collect()) == [0, 2]

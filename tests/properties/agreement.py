@@ -27,7 +27,7 @@ class Judge:
 def check(engine: Engine, expressions: dict[str, Expression], events: list[RawEvent], judge: Judge) -> int:
     """Match all events, and tell how often an expression was true."""
     found = engine.match_batch(events, on_mismatch="ignore")
-    assert not found.refused
+    assert not found.rejected
     assert not found.errors
     true = 0
     for raw, ids in zip(events, found.ids, strict=True):

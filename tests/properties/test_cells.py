@@ -127,8 +127,8 @@ def paths_of(rng: Random, raw: Iterable[Any]) -> list[Path]:
 def same(left: Iterable[Decoded], right: Iterable[Decoded]) -> None:
     for one, other in zip(left, right, strict=True):
         assert one.batch == other.batch
-        assert [each.to_dict() for each in one.refused] == [each.to_dict() for each in other.refused]
-        assert [str(each.error) for each in one.refused] == [str(each.error) for each in other.refused]
+        assert [each.to_dict() for each in one.rejected] == [each.to_dict() for each in other.rejected]
+        assert [str(each.error) for each in one.rejected] == [str(each.error) for each in other.rejected]
 
 
 # The embedding
@@ -271,7 +271,7 @@ def test_tables_of_any_type(rng: Random) -> None:
 def test_tables_with_bad_cells(rng: Random, limits: Limits) -> None:
     table = table_of(rng, bad=True)
     if max((len(path) for path in type_paths(table.schema, ())), default=0) > 2:
-        limits = DEFAULT_LIMITS  # deeper types are refused as such
+        limits = DEFAULT_LIMITS  # deeper types are rejected as such
     try:
         by_rows = collect(rows_from_arrow(table, limits), None, limits)
     except Exception as error:

@@ -57,8 +57,8 @@ class EngineStates(RuleBasedStateMachine):
                 pass
             return id
         report = self.engine.subscribe_many(records, replace=True)
-        refused = {fault.id for fault in report.faults}
-        self.texts.update((each, where) for each, where in records if each not in refused)
+        rejected = {fault.id for fault in report.faults}
+        self.texts.update((each, where) for each, where in records if each not in rejected)
         return id
 
     @rule(id=ids)

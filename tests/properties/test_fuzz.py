@@ -31,7 +31,7 @@ _SOUP = (
 
 
 def parsed(text: str, limits: Limits = DEFAULT_LIMITS) -> Expression | None:
-    """The expression, or None if the text was refused as it should be: with a place inside the text."""
+    """The expression, or None if the text was rejected as it should be: with a place inside the text."""
     found = in_time(lambda: parse(text, limits))
     if isinstance(found, HarkenError):
         assert isinstance(found, ParseError | LimitError), found
@@ -62,7 +62,7 @@ def assert_placed(error: HarkenError, text: str) -> None:
 
 
 def compiled(text: str, compiler: Compiler) -> None:
-    """Compile the text, which may be refused at more places."""
+    """Compile the text, which may be rejected at more places."""
     found = in_time(lambda: compiler.compile(text))
     placed = ParseError | CheckError | UnavailableError  # a check, of a constant that no function takes
     assert isinstance(found, Compiled | LimitError | ContradictionError | placed), found
@@ -217,7 +217,7 @@ def test_larger_texts_with_a_larger_limit(text):
 # Every limit of the language is hit by name.
 
 
-def refusal(text: str, limits: Limits = DEFAULT_LIMITS) -> LimitError:
+def rejection(text: str, limits: Limits = DEFAULT_LIMITS) -> LimitError:
     with pytest.raises(LimitError) as caught:
         Compiler(limits=limits).compile(text)
     assert caught.value.limit in str(caught.value.to_dict())
@@ -227,8 +227,8 @@ def refusal(text: str, limits: Limits = DEFAULT_LIMITS) -> LimitError:
 def test_max_text_length():
     text = "a = 1" + " " * (_MOST - 5)
     assert parsed(text) is not None
-    assert refusal(text + " ").limit == "max_text_length"
-    assert refusal("a = 12", Limits(max_text_length=5)).limit == "max_text_length"
+    assert rejection(text + " ").limit == "max_text_length"
+    assert rejection("a = 12", Limits(max_text_length=5)).limit == "max_text_length"
 
 
 @pytest.mark.parametrize(
@@ -254,9 +254,9 @@ def test_max_nesting(deep, levels):
 def test_max_values():
     values = ",".join(["1"] * 9_999)
     assert parsed(f"a IN ({values}, 1)") is not None
-    assert refusal(f"a IN ({values}, 1, 1)").limit == "max_values"
-    assert refusal(f"a IN ({values}, 1) OR b = 1").limit == "max_values"
-    assert refusal("a = 1 OR b = 2", Limits(max_values=1)).limit == "max_values"
+    assert rejection(f"a IN ({values}, 1, 1)").limit == "max_values"
+    assert rejection(f"a IN ({values}, 1) OR b = 1").limit == "max_values"
+    assert rejection("a = 1 OR b = 2", Limits(max_values=1)).limit == "max_values"
 
 
 def test_max_xpath_steps():

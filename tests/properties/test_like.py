@@ -47,8 +47,8 @@ def test_every_short_pattern_on_every_short_text():
 
 
 @pytest.mark.parametrize("escape", ["\\", "!", "%", "_", "a"])
-def test_escapes_are_either_used_or_refused(escape):
-    """An escape is followed by a wildcard or by itself: anything else, and nothing at all, is refused."""
+def test_escapes_are_either_used_or_rejected(escape):
+    """An escape is followed by a wildcard or by itself: anything else, and nothing at all, is rejected."""
     valid = re.compile(rf"(?:[^{re.escape(escape)}]|{re.escape(escape)}[%_{re.escape(escape)}])*")
     for pattern in words("ab%_" + (escape if escape not in "ab%_" else "!"), 3):
         text = f"s LIKE {show(pattern)} ESCAPE {show(escape)}"

@@ -159,7 +159,7 @@ def assert_worth_the_time(found: Counter[str], bulk: Bulk) -> None:
         "FALSE",
     ],
 )
-def test_contradictions_are_refused(where):
+def test_contradictions_are_rejected(where):
     with pytest.raises(ContradictionError):
         normalise(parse(where), SCHEMA)
 

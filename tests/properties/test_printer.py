@@ -63,7 +63,7 @@ def test_parentheses_that_change_nothing_are_left_out(rng):
 
 @many_examples
 @given(randoms)
-def test_the_dialects_of_sql_refuse_operators_and_variables_and_nothing_else(rng):
+def test_the_dialects_of_sql_reject_operators_and_variables_and_nothing_else(rng):
     expression = any_expression(rng)
     sayable = not any(has_operator(predicate) for predicate, _ in predicates(expression))
     for dialect in DIALECTS.keys() - {"harken"}:

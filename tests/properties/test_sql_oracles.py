@@ -222,7 +222,7 @@ class Difference:
     spark: Any
 
 
-REFUSED = "refused"
+REJECTED = "rejected"
 _CAST = "SQL casts one side to the type of the other where Harken finds unlike types and says unknown"
 _READ = "a string beside a timestamp or a date is read as a full one, else unknown; SQL casts it as best it can"
 _EXACT = "SQL compares BIGINT with DOUBLE as DOUBLE, which has not all integers beyond 2^53"
@@ -250,9 +250,9 @@ KNOWN_DIFFERENCES = {
         _EXACT, ("x", "float", 2.0**53), "x < 9007199254740993", True, False, False
     ),
     "string and number": Difference(_CAST, ("s", "string", "5"), "s = 5", None, True, True),
-    "string that is no number": Difference(_CAST, ("s", "string", "five"), "s = 5", None, REFUSED, REFUSED),
+    "string that is no number": Difference(_CAST, ("s", "string", "five"), "s = 5", None, REJECTED, REJECTED),
     "number in a list of strings": Difference(_CAST, ("n", "integer", 5), "n IN (1, '5')", None, True, True),
-    "boolean and number": Difference(_CAST, ("p", "boolean", True), "p = 1", None, True, REFUSED),
+    "boolean and number": Difference(_CAST, ("p", "boolean", True), "p = 1", None, True, REJECTED),
     "date and string": Difference(_CAST, ("d", "date", date(2024, 1, 1)), "d = '2024-01-01'", None, True, True),
     "date and timestamp": Difference(
         _CAST, ("d", "date", date(2024, 1, 1)), "d = TIMESTAMP '2024-01-01 00:00:00'", None, True, True
@@ -264,7 +264,7 @@ KNOWN_DIFFERENCES = {
         _READ, ("s", "string", "2024-01-01"), "s = TIMESTAMP '2024-01-01 00:00:00'", None, True, True
     ),
     "string that is no timestamp": Difference(
-        _READ, ("s", "string", "soon"), "s = TIMESTAMP '2024-01-01 00:00:00'", None, REFUSED, REFUSED
+        _READ, ("s", "string", "soon"), "s = TIMESTAMP '2024-01-01 00:00:00'", None, REJECTED, REJECTED
     ),
     "string that is a timestamp and date": Difference(
         _READ, ("s", "string", "2024-01-01T10:00:00Z"), "s = DATE '2024-01-01'", None, True, True
@@ -274,7 +274,7 @@ KNOWN_DIFFERENCES = {
         ("s", "string", "2024-01-01T10:00:00"),
         "s > TIMESTAMP '2024-01-01 00:00:00'",
         True,
-        REFUSED,
+        REJECTED,
         True,
     ),
     "string with a zone": Difference(
@@ -288,12 +288,12 @@ KNOWN_DIFFERENCES = {
     "string that is nearly a date": Difference(
         _READ, ("s", "string", "2024-1-1"), "s = DATE '2024-01-01'", None, True, True
     ),
-    "LIKE on a number": Difference(_CAST, ("n", "integer", 55), "n LIKE '5%'", None, REFUSED, True),
+    "LIKE on a number": Difference(_CAST, ("n", "integer", 55), "n LIKE '5%'", None, REJECTED, True),
     "case of names": Difference(
-        "names are case-sensitive, in DuckDB they are not", ("n", "integer", 5), "N = 5", None, True, REFUSED
+        "names are case-sensitive, in DuckDB they are not", ("n", "integer", 5), "N = 5", None, True, REJECTED
     ),
-    "missing column": Difference(_MISSING, ("n", "integer", 5), "m IS NULL", True, REFUSED, REFUSED),
-    "escape beyond ASCII": Difference(_ESCAPE, ("s", "string", "a%"), "s LIKE 'aé%' ESCAPE 'é'", True, REFUSED, True),
+    "missing column": Difference(_MISSING, ("n", "integer", 5), "m IS NULL", True, REJECTED, REJECTED),
+    "escape beyond ASCII": Difference(_ESCAPE, ("s", "string", "a%"), "s LIKE 'aé%' ESCAPE 'é'", True, REJECTED, True),
     "two letters for one": Difference(_ONE, ("s", "string", "İ"), "length(lower(s)) = 2", True, False, True),
     "last sigma": Difference(_ONE, ("s", "string", "ΑΣ"), "lower(s) = 'ας'", True, False, True),
     "capitals of ß": Difference(_ONE, ("s", "string", "ß"), "upper(s) = 'SS'", True, False, True),
@@ -301,9 +301,9 @@ KNOWN_DIFFERENCES = {
     "end in regular expressions": Difference(_JAVA, ("s", "string", "a\n"), "s RLIKE 'a$'", False, False, True),
     "integral floats": Difference(_FITS, ("x", "float", 2.0**62), "x * 2 > 0", None, True, True),
     "remainder by -1": Difference("DuckDB divides first", ("n", "integer", -(2**63)), "n % -1 = 0", True, None, True),
-    "floor beyond 64 bits": Difference(_FITS, ("x", "float", 1e30), "floor(x) > 1", None, True, REFUSED),
+    "floor beyond 64 bits": Difference(_FITS, ("x", "float", 1e30), "floor(x) > 1", None, True, REJECTED),
     "escape beyond U+FFFF": Difference(
-        _ESCAPE, ("s", "string", "a%"), "s LIKE 'a😀%' ESCAPE '😀'", True, REFUSED, REFUSED
+        _ESCAPE, ("s", "string", "a%"), "s LIKE 'a😀%' ESCAPE '😀'", True, REJECTED, REJECTED
     ),
 }
 
@@ -320,7 +320,7 @@ def test_the_reference_answers_differently(difference):
 
 
 def test_the_page_on_the_language_lists_it(difference):
-    words = {True: "true", False: "false", None: "unknown", REFUSED: "an error"}
+    words = {True: "true", False: "false", None: "unknown", REJECTED: "an error"}
     answers = " | ".join(words[each] for each in (difference.reference, difference.duckdb, difference.spark))
     assert f"| `{difference.where}` | {answers} |" in LANGUAGE_PAGE.read_text(encoding="utf-8")
 
@@ -351,9 +351,9 @@ def test_spark_reads_a_timestamp_in_the_zone_of_its_session(ask_spark, spark):
     assert answers == [True, False]
 
 
-def ask_about(difference: Difference, ask: Oracle, refusal: type[Exception] | tuple[()]) -> Any:
+def ask_about(difference: Difference, ask: Oracle, rejection: type[Exception] | tuple[()]) -> Any:
     name, kind, value = difference.column
     try:
         return ask([{name: value}], {name: kind}, [parse(difference.where)])[0][0]
-    except refusal:
-        return REFUSED
+    except rejection:
+        return REJECTED

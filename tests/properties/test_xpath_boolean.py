@@ -87,7 +87,7 @@ def flat(rng: Random) -> str:
 
 
 def subscribed(rng: Random, documents: list[bytes], count: int, engines: list[Engine]) -> dict[str, Expression]:
-    """Texts that all engines take, by id. What can never be true they refuse."""
+    """Texts that all engines take, by id. What can never be true they reject."""
     taken = {}
     for number in range(count):
         text = random_text(rng, documents)

@@ -40,7 +40,7 @@ def add(engine: Engine, texts: dict[str, str]) -> None:
 def check(engine: Engine, texts: dict[str, str], documents: list[bytes]) -> int:
     """Match all documents, and tell how often a text was true."""
     found = engine.match_batch(documents)
-    assert not found.refused
+    assert not found.rejected
     true = 0
     for source, ids in zip(documents, found.ids, strict=True):
         root = read(source)

@@ -83,7 +83,7 @@ def test_the_quick_way_of_the_parser_is_the_careful_one(bulk: Bulk):
             assert parse(text) == parse_carefully(text), text
 
 
-def test_any_row_of_tokens_is_parsed_or_refused_alike(bulk: Bulk):
+def test_any_row_of_tokens_is_parsed_or_rejected_alike(bulk: Bulk):
     parsed = 0
     for rng in bulk.rounds(8_000):
         tokens = rng.choices(_TOKENS, k=rng.randint(1, 9))

@@ -34,7 +34,7 @@ _QUICK = ("fsync=off", "shared_buffers=16MB", "max_connections=20", "unix_socket
 
 
 class PostgresError(Exception):
-    """The server refused a query."""
+    """The server rejected a query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def maven_programs(folder: Path) -> Path:
 
 
 def _account(folder: Path) -> dict[str, Any]:
-    """PostgreSQL refuses to run as root, so it runs as nobody then, and the folder is nobody's."""
+    """PostgreSQL rejects to run as root, so it runs as nobody then, and the folder is nobody's."""
     if os.geteuid() != 0:
         return {}
     nobody = pwd.getpwnam("nobody")

@@ -303,7 +303,7 @@ def test_commands_from_subscribe_to_unsubscribe(server: str, tmp_path: Path) -> 
     assert sorted(pairs) == [(0, "c1"), (0, "command"), (1, "c1")]
     published = run("publish", str(events), "--strict")
     assert published.returncode == 1
-    assert "3 events · 2 accepted · 1 refused" in published.stderr
+    assert "3 events · 2 accepted · 1 rejected" in published.stderr
     heard = run("listen", "command", "c1", "--after", "0", "--count", "3")
     found = [(each["subscription"], each["event"]["price"]) for each in map(json.loads, heard.stdout.splitlines())]
     assert sorted(found) == [("c1", 3), ("c1", 30), ("command", 3)]

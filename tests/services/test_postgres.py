@@ -26,7 +26,7 @@ def test_queries_return_rows_and_raise_what_the_server_says(postgres: Postgres) 
         postgres.query("SELECT * FROM nowhere")
 
 
-def test_a_wrong_password_is_refused(postgres: Postgres) -> None:
+def test_a_wrong_password_is_rejected(postgres: Postgres) -> None:
     with pytest.raises(PostgresError, match="password authentication failed"):
         Postgres(postgres.port, password="wrong").query("SELECT 1")
 

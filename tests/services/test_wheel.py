@@ -127,12 +127,12 @@ def test_the_wheel_works_with_all_that_it_needs(environment: Path, wheels: tuple
     assert answer.splitlines()[-1] == "[('e1', 'alice'), ('e2', 'bob')]"
 
     # Without the laboratory Harken says what to install, and then it is there.
-    refused = subprocess.run([environment / "harken", "bench"], capture_output=True, text=True, check=False)
-    assert refused.returncode == 2
-    assert "No such command 'bench': it is in the laboratory: pip install harken-lab" in refused.stderr
+    rejected = subprocess.run([environment / "harken", "bench"], capture_output=True, text=True, check=False)
+    assert rejected.returncode == 2
+    assert "No such command 'bench': it is in the laboratory: pip install harken-lab" in rejected.stderr
     asking = "import harken; print(harken.Engine(algorithm='hanson').match({}).ids)"
-    refused = subprocess.run([python, "-c", asking], capture_output=True, text=True, check=False)
-    assert refused.stderr.endswith("hint: it is in the laboratory: pip install harken-lab\n")
+    rejected = subprocess.run([python, "-c", asking], capture_output=True, text=True, check=False)
+    assert rejected.stderr.endswith("hint: it is in the laboratory: pip install harken-lab\n")
     run(python, "-m", "pip", "install", "-q", "--no-compile", wheels[1])
     assert run(python, "-c", asking, folder=tmp_path) == "[]\n"
     assert "Usage: harken bench" in run(environment / "harken", "bench", "--help")

@@ -130,14 +130,14 @@ def test_subscriptions_may_go_while_the_engine_goes_over_them(engine: Engine) ->
 
 
 @pytest.mark.parametrize("id", ["", None, True, 1.5, b"a", ("a",)])
-def test_what_cannot_be_an_id_is_refused(id: Any) -> None:
+def test_what_cannot_be_an_id_is_rejected(id: Any) -> None:
     engine = Engine()
     with pytest.raises(InvalidIdError):
         engine.subscribe(id, "x = 1")
     assert len(engine) == 0
 
 
-def test_a_taken_id_is_refused(engine: Engine) -> None:
+def test_a_taken_id_is_rejected(engine: Engine) -> None:
     with pytest.raises(DuplicateIdError, match="the id 'one' is taken") as caught:
         engine.subscribe("one", "x = 3")
     assert caught.value.hint == "pass replace=True to replace the subscription"
@@ -172,7 +172,7 @@ def test_a_faulty_replacement_leaves_the_old(engine: Engine) -> None:
         ("x" * 2_000_000, LimitError),
     ],
 )
-def test_a_faulty_text_is_refused_and_leaves_nothing(where: Any, error: type[HarkenError]) -> None:
+def test_a_faulty_text_is_rejected_and_leaves_nothing(where: Any, error: type[HarkenError]) -> None:
     engine = Engine()
     with pytest.raises(error):
         engine.subscribe("a", where)
@@ -429,7 +429,7 @@ def test_match_batch_of_a_list(engine: Engine) -> None:
     assert [sorted(ids) for ids in found.ids] == [["one"], [], ["one", "two"]]
     assert found.counts == [1, 0, 2]
     assert found.candidates == [2, 2, 2]
-    assert found.refused == ()
+    assert found.rejected == ()
 
 
 def test_match_batch_of_an_arrow_table(engine: Engine) -> None:
@@ -447,7 +447,7 @@ def test_match_batch_of_nothing(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("bad", [[0], [1], [3], [0, 1], [2, 3], [0, 1, 2, 3]])
-def test_match_batch_keeps_the_places_of_refused_events(engine: Engine, bad: list[int]) -> None:
+def test_match_batch_keeps_the_places_of_rejected_events(engine: Engine, bad: list[int]) -> None:
     events: list[Any] = [{"x": 1}, {"x": 2}, {"x": 1}, {"x": 2}]
     expected = [["one"], ["two"], ["one"], ["two"]]
     for position in bad:
@@ -455,7 +455,7 @@ def test_match_batch_keeps_the_places_of_refused_events(engine: Engine, bad: lis
         expected[position] = []
     found = engine.match_batch(events)
     assert found.ids == expected
-    assert [each.position for each in found.refused] == bad
+    assert [each.position for each in found.rejected] == bad
     assert found.candidates == [0 if position in bad else 2 for position in range(4)]
 
 
@@ -467,7 +467,7 @@ def test_match_batch_of_one_event_that_is_in_no_list(engine: Engine) -> None:
 
 def test_match_decoded_events_that_stand_further_on_in_their_source(engine: Engine) -> None:
     decoded = validate([{"x": 1}, {"x": b"bytes"}, {"x": 2}, {"x": b"bytes"}, {"x": 1}])
-    found = engine.match_batch(Decoded(decoded.batch[1:], decoded.refused[1:]))
+    found = engine.match_batch(Decoded(decoded.batch[1:], decoded.rejected[1:]))
     assert found.ids == [["two"], [], ["one"]]
     assert found.positions == [2, 3, 4]
 
@@ -509,7 +509,7 @@ def test_explaining_an_unknown_id(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("source", [{"a": "x = 1"}, "ab", b"ab"])
-def test_subscribe_many_refuses_what_is_no_list(engine: Engine, source: object) -> None:
+def test_subscribe_many_rejects_what_is_no_list(engine: Engine, source: object) -> None:
     with pytest.raises(SubscriptionError):
         engine.subscribe_many(source)
 
@@ -555,13 +555,13 @@ def test_a_failing_subscription_is_told_by_the_event_s_place(register: Callable[
 # Algorithms
 
 
-def test_an_unknown_algorithm_is_refused() -> None:
+def test_an_unknown_algorithm_is_rejected() -> None:
     with pytest.raises(CapabilityError, match="there is no algorithm `naïve`") as caught:
         Engine(algorithm="naïve")
     assert caught.value.hint == "did you mean `naive`?"
 
 
-def test_an_option_that_the_algorithm_does_not_take_is_refused() -> None:
+def test_an_option_that_the_algorithm_does_not_take_is_rejected() -> None:
     with pytest.raises(CapabilityError, match="`naive` does not take the option `speed`"):
         Engine(algorithm="naive", speed="high")
 
@@ -622,7 +622,7 @@ def test_many_that_cannot_replace_leave_nothing_half_taken(growing: Engine) -> N
     assert sorted(growing.match(SALE).ids) == sorted(subscription.id for subscription in growing)
 
 
-def test_extend_schema_is_refused_whole_by_a_matcher_that_only_adds(growing: Engine) -> None:
+def test_extend_schema_is_rejected_whole_by_a_matcher_that_only_adds(growing: Engine) -> None:
     before = growing.schema
     with pytest.raises(CapabilityError):
         growing.extend_schema(RENTAL)
@@ -635,7 +635,7 @@ class Equal(Naive):
     capabilities = frozenset({Capability.EQUALITY})
 
 
-def test_extend_schema_is_refused_whole_where_it_would_ask_too_much_of_the_matcher(
+def test_extend_schema_is_rejected_whole_where_it_would_ask_too_much_of_the_matcher(
     register: Callable[[str, type], None],
 ) -> None:
     """Of two event types, one that is not the other is one value; of three, it is two."""
@@ -825,7 +825,7 @@ def test_what_no_subscription_asks_for_is_not_looked_at(algorithm: str) -> None:
     engine.subscribe("late", "blob IS NOT NULL")
     with pytest.raises(InvalidValueError, match="`blob` is of type bytes"):
         engine.match(ODD)
-    assert [each.position for each in engine.match_batch([ODD, {"x": 1}]).refused] == [0]
+    assert [each.position for each in engine.match_batch([ODD, {"x": 1}]).rejected] == [0]
 
 
 def test_a_table_is_looked_at_where_subscriptions_ask(engine: Engine) -> None:

@@ -12,7 +12,7 @@ from harken_lab.bench import bench_run as run
 from harken_lab.bench import child, processes, threads
 from harken_lab.bench.bench_run import BenchSettings
 from harken_lab.bench.child import in_child, pack, peak_mib
-from harken_lab.bench.engines import engines_of, live_of, refuse_wrong_engine, refuse_wrong_live
+from harken_lab.bench.engines import engines_of, live_of, reject_wrong_engine, reject_wrong_live
 from harken_lab.bench.figures import MEANINGS, BenchResult, Figure, Key, read_result
 from harken_lab.bench.threads import alu_gain, measure_threads
 from harken_lab.bench.trials import CONTESTANTS, prepare
@@ -178,7 +178,7 @@ def test_changes_leave_all_as_it_was(live: LiveMatcher) -> None:
         settle(live, W4.events)
     updater.stop()
     assert live.answers(W4.events) == before
-    refuse_wrong_live(live, W4.events, before)
+    reject_wrong_live(live, W4.events, before)
 
 
 def test_a_matcher_that_lost_a_subscription_is_found_out(live: LiveMatcher) -> None:
@@ -188,7 +188,7 @@ def test_a_matcher_that_lost_a_subscription_is_found_out(live: LiveMatcher) -> N
     assert lost, "no event matches"
     live.matcher.remove(lost)
     with pytest.raises(WrongAnswerError, match="other answers"):
-        refuse_wrong_live(live, W4.events, expected)
+        reject_wrong_live(live, W4.events, expected)
 
 
 def test_an_engine_that_lost_a_subscription_is_found_out() -> None:
@@ -196,10 +196,10 @@ def test_an_engine_that_lost_a_subscription_is_found_out() -> None:
     (engine,) = engines_of(workload, sample_of("w4", 0).events, ["counting_lists"], 100).values()
     assert isinstance(engine, Engine)
     matcher = prepare(workload, sample_of("w4", 0).events, CONTESTANTS).matchers["columnar"]
-    refuse_wrong_engine(engine, workload.events, matcher.answers())
+    reject_wrong_engine(engine, workload.events, matcher.answers())
     engine.unsubscribe(f"s{matcher.answers().of(0)[0]}")
     with pytest.raises(WrongAnswerError, match="event 0"):
-        refuse_wrong_engine(engine, workload.events, matcher.answers())
+        reject_wrong_engine(engine, workload.events, matcher.answers())
 
 
 def test_an_updater_that_fails_is_not_silent() -> None:

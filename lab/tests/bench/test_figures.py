@@ -82,7 +82,7 @@ def test_only_what_is_unavailable_is_noted() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format": 99}', '{"format": 1, "settings": {}}'])
-def test_what_is_no_result_is_refused(tmp_path: Path, text: str) -> None:
+def test_what_is_no_result_is_rejected(tmp_path: Path, text: str) -> None:
     path = tmp_path / "other.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(SourceError, match=r"other\.json"):

@@ -84,7 +84,7 @@ def test_the_committed_peers() -> None:
 
 
 @pytest.mark.parametrize("read", [read_targets, read_peers])
-def test_other_files_are_refused(read: object, tmp_path: Path) -> None:
+def test_other_files_are_rejected(read: object, tmp_path: Path) -> None:
     path = tmp_path / "other.json"
     path.write_text('{"targets": [{}], "peers": [{}]}', encoding="utf-8")
     with pytest.raises(SourceError, match="does not hold"):

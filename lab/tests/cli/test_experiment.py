@@ -36,7 +36,9 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, int]]:
             | {"us_per_event": time, "insert_us": time, "bytes": 100}
             for name, time in ENTRANTS
         ]
-        rows.append({"workload": "w4", "subscriptions": 10, "entrant": "gough", "refused": "stopped at max_tree_nodes"})
+        rows.append(
+            {"workload": "w4", "subscriptions": 10, "entrant": "gough", "rejected": "stopped at max_tree_nodes"}
+        )
         findings = [Finding("one is quicker", "3 times", "2 times", holds, "so") for holds in (True, False, None)]
         return ExperimentResult(self.name, self.title, self.paper, scale, seed, {}, {}, rows, findings)
 
@@ -59,7 +61,7 @@ def test_one_is_run_and_shown(run: Run, recorded: list[tuple[str, str, int]]) ->
     assert recorded == [("topss-tables", "laptop", 9)]
     assert "measuring" in result.stderr
     text = " ".join(result.stdout.split())
-    assert "columnar 2 scan 90 gough refused" in text
+    assert "columnar 2 scan 90 gough rejected" in text
     assert "gough: stopped at max_tree_nodes" in text
     for verdict in ("holds: one is quicker", "does not hold: one is quicker", "cannot be told: one is quicker"):
         assert verdict in text

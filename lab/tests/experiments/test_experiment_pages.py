@@ -49,7 +49,7 @@ def test_without_results_the_page_says_how_to_get_them(tmp_path: Path) -> None:
     assert "harken experiment all" in updated_page(part("findings"), tmp_path)
 
 
-def test_unknown_parts_are_refused(tmp_path: Path) -> None:
+def test_unknown_parts_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(CapabilityError, match="no part `colours`"):
         updated_page(part("colours"), tmp_path)
 
@@ -67,7 +67,7 @@ def test_measurements_and_findings(tmp_path: Path) -> None:
             "events": 9,
         }
         | {"matches_per_event": 4.5},
-        {"workload": "w4", "subscriptions": 100, "entrant": "none", "refused": "stopped at max_tree_nodes: many"},
+        {"workload": "w4", "subscriptions": 100, "entrant": "none", "rejected": "stopped at max_tree_nodes: many"},
     ]
     finding = Finding("a | b", "3 times", "2 times", False, "so it is")
     for name, findings in (("overview", []), ("topss-tables", [finding])):

@@ -34,12 +34,12 @@ def test_smoke(name: str) -> None:
     assert told
     assert result.rows
     for row in result.rows:
-        assert "no algorithm" not in row.get("refused", "")
-        assert "refused" in row or any(row.get(figure, 0) > 0 for figure in FIGURES)
+        assert "no algorithm" not in row.get("rejected", "")
+        assert "rejected" in row or any(row.get(figure, 0) > 0 for figure in FIGURES)
     default = DEFAULTS.get(name.partition("-")[0], "columnar")
     own = [row for row in result.rows if row["algorithm"] == default]
     assert own, "what the engine uses stands beside the others"
-    assert not any("refused" in row for row in own)
+    assert not any("rejected" in row for row in own)
     for finding in result.findings:
         assert finding.claim
         assert finding.paper_figure
@@ -98,7 +98,7 @@ ROWS: list[Row] = [
     for size in (10, 1_000)
     for entrant, factor in (("lists", 0.5), ("table", 0.1))
 ]
-ROWS.append({"workload": "w1", "subscriptions": 1_000, "entrant": "gough", "refused": "stopped at max_tree_nodes: …"})
+ROWS.append({"workload": "w1", "subscriptions": 1_000, "entrant": "gough", "rejected": "stopped at max_tree_nodes: …"})
 DRAWN = Experiment("drawn", "Drawn", "none", {}, lambda run: ROWS, lambda rows: (), (Plot("time", "Time of an event"),))
 RESULT = ExperimentResult("drawn", "Drawn", "none", "smoke", 0, {}, {}, ROWS)
 
@@ -122,7 +122,7 @@ def test_tables_say_what_plots_show() -> None:
     assert first.title == "Time of an event, w0: µs per event, by subscriptions"
     assert first.headings == ["", "10", "1,000"]
     assert first.cells == [["lists", "5", "500"], ["table", "1", "100"]]
-    assert second.cells == [["lists", "5", "500"], ["table", "1", "100"], ["gough", "–", "refused"]]
+    assert second.cells == [["lists", "5", "500"], ["table", "1", "100"], ["gough", "–", "rejected"]]
 
 
 def test_bytes_are_told_in_units() -> None:

@@ -24,7 +24,7 @@ ROWS = WorkloadRows(
         row("a", 100, 2.0),
         row("b", 100, 2.1),
         row("a", 1_000, 5.0),
-        row("b", 1_000, refused="stopped at max_rows: too many", limit="max_rows"),
+        row("b", 1_000, rejected="stopped at max_rows: too many", limit="max_rows"),
     ]
 )
 
@@ -54,7 +54,7 @@ def test_about_so_many_times() -> None:
     assert alike(CLAIM, few, "a", "b").holds is False
 
 
-def test_what_was_refused_cannot_be_told() -> None:
+def test_what_was_rejected_cannot_be_told() -> None:
     last = ROWS.where(subscriptions=1_000)
     for finding in (less(CLAIM, last, "a", "b"), less_everywhere(CLAIM, last, "a", "b"), alike(CLAIM, last, "a", "b")):
         assert finding.holds is None

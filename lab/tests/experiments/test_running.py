@@ -1,4 +1,4 @@
-"""Running an experiment: contestants are filled, verified and timed; a refusal is a row too."""
+"""Running an experiment: contestants are filled, verified and timed; a rejection is a row too."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def test_every_kind_of_contestant_has_a_row() -> None:
     assert "bytes" not in naive
 
 
-def test_refusals_are_rows() -> None:
+def test_rejections_are_rows() -> None:
     run = run_with()
     contestants = (Contestant.of("no_such"), Contestant.of("scan", "odd", colour="red"), Contestant.of("scan"))
     unknown, odd, scan = run.compare(run.draw("w4", 50), contestants)
-    assert unknown["refused"].startswith("cannot: there is no algorithm")
-    assert "does not take the option" in odd["refused"]
-    assert "refused" not in scan
+    assert unknown["rejected"].startswith("cannot: there is no algorithm")
+    assert "does not take the option" in odd["rejected"]
+    assert "rejected" not in scan
 
 
 def test_who_stops_at_a_limit_is_not_tried_again() -> None:
@@ -57,8 +57,8 @@ def test_who_stops_at_a_limit_is_not_tried_again() -> None:
         for size in (2_000, 3_000)
     )
     assert first["limit"] == "max_matrix_bytes"
-    assert first["refused"].startswith("stopped at max_matrix_bytes: ")
-    assert "it is skipped: with 2,000 subscriptions it stopped at max_matrix_bytes" in second["refused"]
+    assert first["rejected"].startswith("stopped at max_matrix_bytes: ")
+    assert "it is skipped: with 2,000 subscriptions it stopped at max_matrix_bytes" in second["rejected"]
 
 
 def test_who_is_slow_is_left_out_of_larger_sizes() -> None:
@@ -69,14 +69,14 @@ def test_who_is_slow_is_left_out_of_larger_sizes() -> None:
     )
     assert "us_per_event" in first
     assert "us_per_event" in again
-    assert "an event took" in larger["refused"]
+    assert "an event took" in larger["rejected"]
 
 
 def test_one_by_one_has_an_end() -> None:
     run = run_with()
     run.pace = replace(SMOKE, one_by_one=10)
     (row,) = run.compare(run.draw("w4", 20), [Contestant.of("naive")])
-    assert "at most 10 subscriptions" in row["refused"]
+    assert "at most 10 subscriptions" in row["rejected"]
 
 
 class Wrong(FilledMatcher):
@@ -114,7 +114,7 @@ def test_changes_are_timed_and_undone() -> None:
         assert row["delete_us"] > 0
     assert scan["insert_rows_us"] > 0
     assert "insert_rows_us" not in naive
-    assert "refused" in unknown
+    assert "rejected" in unknown
 
 
 def test_new_subscriptions_have_numbers_of_their_own() -> None:

@@ -35,12 +35,12 @@ def test_without_a_server_its_rows_say_why(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(topss_dbms, "running_postgres", absent)
     result = find_experiment("topss-dbms").run("smoke", 0, lambda _: None, sizes=[200], events=4)
-    refused = [row for row in result.rows if "refused" in row]
-    assert [row["entrant"] for row in refused] == [
+    rejected = [row for row in result.rows if "rejected" in row]
+    assert [row["entrant"] for row in rejected] == [
         contestant_name(each, "PostgreSQL") for each in (SEQUENTIAL, GROUPING, ANCHORED)
     ]
-    assert all(REASON in row["refused"] for row in refused)
-    measured = [row for row in result.rows if "refused" not in row]
+    assert all(REASON in row["rejected"] for row in rejected)
+    measured = [row for row in result.rows if "rejected" not in row]
     assert len(measured) == 3 + 2 * 3
     assert all(row["bytes"] > 0 and row["us_per_event"] > 0 and row["fill_seconds"] > 0 for row in measured)
     assert {row["events"] for row in measured if row["algorithm"] == ANCHORED} == {4}, "it matches a batch"
@@ -58,7 +58,7 @@ def test_a_server_leaves_no_address_behind() -> None:
         pytest.skip(str(error))
     result = find_experiment("topss-dbms").run("smoke", 0, lambda _: None, sizes=[200], events=4)
     assert "postgresql://" not in result.to_json()
-    assert not [row for row in result.rows if "refused" in row]
+    assert not [row for row in result.rows if "rejected" in row]
     assert {row["options"]["database"] for row in result.rows if "database" in row["options"]} == set(ENGINES)
 
 

@@ -32,7 +32,7 @@ def test_subscriptions_are_loaded_a_chunk_at_a_time(monkeypatch: pytest.MonkeyPa
     assert seconds > 0
 
 
-def test_what_is_refused_ends_the_run() -> None:
+def test_what_is_rejected_ends_the_run() -> None:
     with pytest.raises(WrongAnswerError, match="a subscription was rejected"):
         filled_engine(["/a[1]"], print)
 

@@ -96,6 +96,6 @@ def test_some_may_leave() -> None:
 
 
 @pytest.mark.parametrize("text", ["a < b", "a CONTAINS 1", "x.n = y.n AND x.n = 1"])
-def test_what_it_cannot_say_is_refused(text: str) -> None:
+def test_what_it_cannot_say_is_rejected(text: str) -> None:
     with pytest.raises(CapabilityError, match="the loop of closures"):
         ClosureLoop([("id", text)], ["x", "y"])

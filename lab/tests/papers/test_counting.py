@@ -161,7 +161,7 @@ def test_most_rows_go_and_the_index_is_built_anew(
 
 
 @pytest.mark.parametrize("layout", ["counting_bits", "counting_bytes"])
-def test_a_matrix_that_would_be_too_large_is_refused_and_nothing_changes(layout: str) -> None:
+def test_a_matrix_that_would_be_too_large_is_rejected_and_nothing_changes(layout: str) -> None:
     engine = Engine(algorithm=layout, limits=Limits(max_matrix_bytes=4_000))
     report = engine.subscribe_many((str(number), f"x = {number}") for number in range(60))
     taken = report.accepted
@@ -188,17 +188,17 @@ def test_a_matrix_never_takes_more_than_the_limit_however_rows_come(layout: str)
     ]
     rng = np.random.default_rng(1)
     there: list[int] = []
-    refused = 0
+    rejected = 0
     for number, row in enumerate(rows):
         try:
             matcher.add_flat(row)
             there.append(number)
         except LimitError:
-            refused += 1
+            rejected += 1
         assert matcher._matrix.nbytes <= 20_000
         if there and rng.random() < 0.2:
             matcher.remove([there.pop(int(rng.integers(len(there))))])
-    assert refused > 0
+    assert rejected > 0
     assert len(there) > 20
     expected: Any = create_matcher("counting_lists")
     for number in there:

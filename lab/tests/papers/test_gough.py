@@ -1,4 +1,4 @@
-"""Gough's tree: one path for an event, shared sets, built anew after changes, and refused where it would explode."""
+"""Gough's tree: one path for an event, shared sets, built anew after changes, and rejected where it would explode."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_equal_sets_are_shared() -> None:
     assert shared.match(*events) == alone.match(*events)
 
 
-def test_a_wrong_option_is_refused() -> None:
+def test_a_wrong_option_is_rejected() -> None:
     with pytest.raises(CapabilityError, match="`share` is True or False, not 'yes'"):
         create_matcher("gough", share="yes")
 
@@ -97,7 +97,7 @@ def test_small_sets_are_right(share: bool) -> None:
     assert answers(matcher, events) == answers(other, events)
 
 
-def test_an_explosion_is_refused_and_leaves_all_as_it_was() -> None:
+def test_an_explosion_is_rejected_and_leaves_all_as_it_was() -> None:
     limits = Limits(max_tree_nodes=50_000)
     workload = generate("le-subscribe", 1_000, 128)
     flat, events = flat_of(workload, 1_000), validate(workload.events).batch
@@ -113,7 +113,7 @@ def test_an_explosion_is_refused_and_leaves_all_as_it_was() -> None:
     assert matcher.stats()["rows"] == 20
 
 
-def test_an_engine_refuses_one_subscription_and_keeps_the_rest() -> None:
+def test_an_engine_rejects_one_subscription_and_keeps_the_rest() -> None:
     engine = Engine(algorithm="gough", limits=Limits(max_tree_nodes=300))
     kept = [number for number in range(30) if is_taken(engine, str(number), f"a{number} > 1")]
     event = {f"a{number}": 2 for number in range(30)}
@@ -176,19 +176,19 @@ def test_removed_rows_stay_in_the_tree_until_they_are_most() -> None:
 
 
 def test_what_was_there_can_be_built_again_when_labels_move(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An addition that moves labels and is refused has all others built anew, whatever their best order is now."""
+    """An addition that moves labels and is rejected has all others built anew, whatever their best order is now."""
     monkeypatch.setattr(growing, "_fitted", lambda labels: growing._even(len(labels)))
     rng = Random(7)
     subscribed = gough(limit=4_000)
     held: dict[int, str] = {}
-    refused = 0
+    rejected = 0
     for number in range(120):
         text = " AND ".join(f"{name} < {rng.randint(0, 60) / 8}" for name in rng.sample("vwxyz", rng.randint(1, 3)))
         try:
             subscribed.add({number: text})
             held[number] = text
         except LimitError:
-            refused += 1
+            rejected += 1
         if len(held) > 8 and rng.random() < 0.3:
             gone = rng.choice(sorted(held))
             subscribed.remove(gone)
@@ -196,7 +196,7 @@ def test_what_was_there_can_be_built_again_when_labels_move(monkeypatch: pytest.
         events = [{name: rng.randint(0, 64) / 8 for name in "vwxyz"} for _ in range(3)]
         expected = [sorted(number for number, each in held.items() if is_true(each, event)) for event in events]
         assert subscribed.match(*events) == expected
-    assert refused
+    assert rejected
     assert len(held) > 5
 
 

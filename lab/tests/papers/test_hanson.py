@@ -161,7 +161,7 @@ def test_the_choice_changes_what_is_examined_and_not_what_is_found() -> None:
     assert found["selective"][1] * 3 < found["first"][1] * 2
 
 
-def test_a_wrong_choice_is_refused() -> None:
+def test_a_wrong_choice_is_rejected() -> None:
     with pytest.raises(CapabilityError, match="`choose` is one of selective, first, not 'best'"):
         create_matcher("hanson", choose="best")
 

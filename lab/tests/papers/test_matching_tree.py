@@ -404,7 +404,7 @@ def test_nodes_and_entries_are_recycled() -> None:
     check_structure(tree.matcher)
 
 
-# Refusals
+# Rejections
 
 
 @pytest.mark.parametrize(
@@ -418,13 +418,13 @@ def test_nodes_and_entries_are_recycled() -> None:
         ({"depth": 3}, "depth"),
     ],
 )
-def test_wrong_options_are_refused(options: dict[str, Any], said: str) -> None:
+def test_wrong_options_are_rejected(options: dict[str, Any], said: str) -> None:
     with pytest.raises(CapabilityError, match=said):
         Engine(None, "matching_tree", **options)
 
 
 @pytest.mark.parametrize("factor", [0, 1])
-def test_a_tree_that_grows_too_large_is_refused_and_stays_as_it_was(factor: int) -> None:
+def test_a_tree_that_grows_too_large_is_rejected_and_stays_as_it_was(factor: int) -> None:
     tree = Grown("a = 1", "b = 1", limits=Limits(max_tree_nodes=30), factor=factor)
     before = [tree.stat(name) for name in ("nodes", "leaves", "entries", "columns")]
     with pytest.raises(LimitError, match="more than 30 nodes") as caught:
@@ -437,7 +437,7 @@ def test_a_tree_that_grows_too_large_is_refused_and_stays_as_it_was(factor: int)
     check_structure(tree.matcher)
 
 
-def test_a_first_load_that_is_refused_leaves_nothing() -> None:
+def test_a_first_load_that_is_rejected_leaves_nothing() -> None:
     limits = Limits(max_tree_nodes=1_000)
     tree = Grown(limits=limits, factor=2)
     texts = [f"a = {value} AND b = {value}" for value in range(30)]

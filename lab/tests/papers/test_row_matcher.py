@@ -91,12 +91,12 @@ def test_what_was_saved_can_be_loaded_whatever_the_limits(algorithm: str, tmp_pa
     assert len(loaded) == len(engine)
 
 
-def test_a_refused_first_load_leaves_nothing_chosen() -> None:
-    fresh, refused = (Subscribed("matching_tree", factor=2, limits=Limits(max_tree_nodes=300)) for _ in range(2))
+def test_a_rejected_first_load_leaves_nothing_chosen() -> None:
+    fresh, rejected = (Subscribed("matching_tree", factor=2, limits=Limits(max_tree_nodes=300)) for _ in range(2))
     with pytest.raises(LimitError):
-        refused.add({number: f"z{number} = {number} AND y{number} > {number}" for number in range(400)})
+        rejected.add({number: f"z{number} = {number} AND y{number} > {number}" for number in range(400)})
     texts = {number: f"a = {number % 3} AND b = {number % 4} AND c > {number}" for number in range(12)}
-    for each in (fresh, refused):
+    for each in (fresh, rejected):
         each.add(texts)
         assert len(each.matcher._factoring.columns) == 2
-    assert refused.match({"a": 1, "b": 1, "c": 100}) == fresh.match({"a": 1, "b": 1, "c": 100}) != [[]]
+    assert rejected.match({"a": 1, "b": 1, "c": 100}) == fresh.match({"a": 1, "b": 1, "c": 100}) != [[]]

@@ -23,9 +23,9 @@ from properties.generators import Expressions, RawEvent, Vocabulary, nested_even
 from properties.typed import SCHEMA, TypedVocabulary, typed_events
 
 _ROUNDS, _FIRST, _STEPS, _EVENTS = 2, 30, 24, 20
-# What grows with the combinations of predicates is to be refused soon.
+# What grows with the combinations of predicates is to be rejected soon.
 _LIMITS = (Limits(max_tree_nodes=20_000), Limits(max_tree_nodes=5_000, max_matrix_bytes=30_000, max_table_values=50))
-_REFUSALS: tuple[type[HarkenError], ...] = (ContradictionError, CapabilityError, LimitError)
+_REJECTIONS: tuple[type[HarkenError], ...] = (ContradictionError, CapabilityError, LimitError)
 # Of so many subscriptions one is true at least, on average.
 _ONE_TRUE_IN = 50
 
@@ -136,7 +136,7 @@ class Churn:
                 self._subscribe(id, each)
             return
         for fault in report.faults:
-            assert isinstance(fault.error, _REFUSALS), fault.error
+            assert isinstance(fault.error, _REJECTIONS), fault.error
             del drawn[str(fault.id)]
         self.expressions |= drawn
 
@@ -154,7 +154,7 @@ class Churn:
         try:
             self.engine.subscribe(id, print_expression(expression), replace=True)
             self.expressions[id] = expression
-        except _REFUSALS:
+        except _REJECTIONS:
             pass
 
     def _check(self, events: list[RawEvent]) -> int:

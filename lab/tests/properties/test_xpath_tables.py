@@ -11,7 +11,7 @@ import pytest
 from harken import Engine
 from harken.errors import LimitError, UnavailableError
 from harken.events.xml.documents import read_document
-from harken.language.xpath.linear import Branch, BranchConjunction, LinearPath, conjunctions, refuse_unlinear
+from harken.language.xpath.linear import Branch, BranchConjunction, LinearPath, conjunctions, reject_unlinear
 from harken.language.xpath.parser import parse
 from harken.reference.documents import compares, holds, read
 from harken_lab.plans.xml.sax_rows import (
@@ -69,9 +69,9 @@ def test_tables_decide_as_the_reference_and_the_engine_do(bulk: Bulk):
                 texts[text] = conjunctions(parse(text))
             except (UnavailableError, LimitError) as error:
                 with pytest.raises(type(error)):
-                    refuse_unlinear(parse(text))
+                    reject_unlinear(parse(text))
                 continue
-            refuse_unlinear(parse(text))
+            reject_unlinear(parse(text))
         engine = Engine()
         assert not engine.subscribe_many({"id": each, "where": each, "language": "xpath"} for each in texts).faults
         answers = [set(ids) for ids in engine.match_batch(sources).ids]

@@ -94,12 +94,12 @@ def test_databases_have_a_column_each(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["user", "spark", "documents", "grid", "matching", "relational"])
-def test_a_file_that_is_something_else_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_file_that_is_something_else_is_rejected(tmp_path: Path, name: str) -> None:
     with pytest.raises(SourceError, match=rf"{name}\.json is not"):
         written(tmp_path, name, {"environment": ENVIRONMENT})
 
 
-def test_a_file_that_is_no_object_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_no_object_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"wheel\.json is not"):
         written(tmp_path, "wheel", [1, 2])
 

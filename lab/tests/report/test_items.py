@@ -128,6 +128,6 @@ def test_the_numbers_are_those_that_the_experiments_judge_by() -> None:
     } == xml_nasa._PAPER
 
 
-def test_a_series_without_numbers_is_refused() -> None:
+def test_a_series_without_numbers_is_rejected() -> None:
     with pytest.raises(ValueError, match="without numbers"):
         PaperFigure("nowhere", "time", {"a": {}})

@@ -185,7 +185,7 @@ def test_two_charts_on_a_page_do_not_share_ids() -> None:
     assert inlined(svg, "one") == '<svg class="m" style="width:10px" viewBox="0 0 10 20">' + clip.format("one-")
 
 
-def test_a_table_with_a_missing_cell_is_refused() -> None:
+def test_a_table_with_a_missing_cell_is_rejected() -> None:
     with pytest.raises(ValueError, match="number of cells"):
         DataTable(("a", "b"), (("1",),))
 

@@ -55,12 +55,12 @@ def test_events_are_as_json_brings_them() -> None:
 # Against the schema
 
 
-def test_a_few_events_are_refused_and_each_for_what_was_spoilt() -> None:
-    refused = validate(events(EVENTS, 1), schema()).refused
-    assert 0 < len(refused) < EVENTS / 50
-    assert all(isinstance(each.error, EventError) for each in refused)
+def test_a_few_events_are_rejected_and_each_for_what_was_spoilt() -> None:
+    rejected = validate(events(EVENTS, 1), schema()).rejected
+    assert 0 < len(rejected) < EVENTS / 50
+    assert all(isinstance(each.error, EventError) for each in rejected)
     spoilt = ("price", "quantity", "period")
-    assert all(any(f"`{name}`" in each.error.message for name in spoilt) for each in refused)
+    assert all(any(f"`{name}`" in each.error.message for name in spoilt) for each in rejected)
 
 
 def test_every_type_of_event_is_there() -> None:
@@ -104,7 +104,7 @@ def test_the_demo_s_matches_are_those_of_an_engine_of_our_own(result: DemoResult
     engine.subscribe_many(subscriptions(50, 1))
     found = engine.match_batch(events(400, 1))
     assert result.matches == sum(found.counts) > 0
-    assert [each.position for each in result.refused] == [each.position for each in found.refused]
+    assert [each.position for each in result.rejected] == [each.position for each in found.rejected]
 
 
 def test_the_demo_tells_its_progress(result: DemoResult, steps: list[int]) -> None:

@@ -93,6 +93,6 @@ def test_the_same_seed_draws_the_same() -> None:
         *({"match_ratio": 0.0}, {"match_ratio": 1.0}, {"dearest": 0.5}),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(parameters: dict[str, Any]) -> None:
+def test_what_cannot_be_drawn_is_rejected(parameters: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="`"):
         Overlap(**parameters)

@@ -159,7 +159,7 @@ def test_many_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
         ("mixed", {"kinds": ("w4", "w4")}, "`kinds` are different ones of: w0"),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(name: str, parameters: dict[str, object], told: str) -> None:
+def test_what_cannot_be_drawn_is_rejected(name: str, parameters: dict[str, object], told: str) -> None:
     with pytest.raises(ValueError, match=r".") as caught:
         generate(name, 1, 1, **parameters)
     assert told in str(caught.value)

@@ -17,7 +17,7 @@ _WIDTH_FOR_NAMES = 150
 def algorithms(json: Json = False, verbose: Verbose = 0) -> None:
     """List the matching algorithms and what each can do.
 
-    All of them give the same answers. An algorithm refuses a subscription that it cannot match.
+    All of them give the same answers. An algorithm rejects a subscription that it cannot match.
     """
     with session(json, verbose) as screen:
         if json:

@@ -10,7 +10,7 @@ from typing import Any
 
 from harken.cli.exits import ExitCode
 from harken.cli.grouping import Groups
-from harken.cli.input_findings import InputFinding, Kind, of_fault, of_refused
+from harken.cli.input_findings import InputFinding, Kind, of_fault, of_rejected
 from harken.cli.inputs import EventFiles, SubscriptionFiles, event_files, is_saved_engine, subscription_files, title_of
 from harken.cli.observed import Observed
 from harken.cli.screen import Screen, counted
@@ -126,8 +126,8 @@ class Checking:
             documents = [DOCUMENT] if any(each.plan.kind == DocumentPlan.kind for _, each in self._compiled) else []
             for batch in files:
                 decoded = without_bad_documents(batch.decoded, documents, DEFAULT_LIMITS)
-                for refused in decoded.refused:
-                    self._report(of_refused(batch, refused))
+                for rejected in decoded.rejected:
+                    self._report(of_rejected(batch, rejected))
                 self._checked["event"] += batch.size
                 advance(batch.size)
                 if self._schema is None:

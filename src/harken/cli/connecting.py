@@ -62,20 +62,20 @@ def connected(server: str, api_key: str | None, *, with_tickets: bool = False) -
 
 
 def one_by_one(screen: Screen, ids: Sequence[str], act: Callable[[str], None]) -> None:
-    """Call `act` for each id. Refusals of the server are shown, do not stop the loop, and decide the exit code."""
+    """Call `act` for each id. Rejections of the server are shown, do not stop the loop, and decide the exit code."""
     from harken.client import ServerError
 
-    refused = 0
+    rejected = 0
     for id in ids:
         try:
             act(id)
         except ServerError as error:
-            refused += 1
+            rejected += 1
             if len(ids) > 1:
                 error.message = f"{id}: {error.message}"
             show_error(screen, _for_people(error))
-    if refused:
-        raise typer.Exit(ExitCode.UNUSABLE if refused == len(ids) else ExitCode.FAULTS)
+    if rejected:
+        raise typer.Exit(ExitCode.UNUSABLE if rejected == len(ids) else ExitCode.FAULTS)
 
 
 def kept(change: Callable[[], None]) -> bool:

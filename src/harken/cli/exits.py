@@ -1,7 +1,7 @@
 """Exit codes.
 
 0    all went well
-1    the input has faults: with `check`, or with `--strict` if anything was refused
+1    the input has faults: with `check`, or with `--strict` if anything was rejected
 2    wrong usage: an option or the name of an algorithm
 3    a file or a server cannot be used, or nothing in the input can be
 70   an internal error, which is a bug

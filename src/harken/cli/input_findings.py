@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from harken.cli.inputs import FileBatch
-    from harken.events import Refused
+    from harken.events import RejectedEvent
     from harken.live.subscriptions import Fault
 
 Kind = Literal["schema", "subscription", "event", "match"]
@@ -84,10 +84,10 @@ def of_fault(file: str, fault: Fault, first: int = 0) -> InputFinding:
     return InputFinding("subscription", file, error, fault.position, fault.line, fault.id, first=first)
 
 
-def of_refused(batch: FileBatch, refused: Refused) -> InputFinding:
+def of_rejected(batch: FileBatch, rejected: RejectedEvent) -> InputFinding:
     """The finding for a rejected event."""
-    position = batch.first + refused.position
-    return InputFinding("event", batch.file, refused.error, position, None, None, refused.raw, first=batch.first)
+    position = batch.first + rejected.position
+    return InputFinding("event", batch.file, rejected.error, position, None, None, rejected.raw, first=batch.first)
 
 
 def indented(text: str, width: int) -> list[str]:

@@ -101,7 +101,7 @@ class FileBatch:
 
     @property
     def size(self) -> int:
-        return len(self.decoded.batch) + len(self.decoded.refused)
+        return len(self.decoded.batch) + len(self.decoded.rejected)
 
 
 class EventFiles:

@@ -107,7 +107,7 @@ def remove(
     json: Json = False,
     verbose: Verbose = 0,
 ) -> None:
-    """Remove keys. A running server refuses them within seconds."""
+    """Remove keys. A running server rejects them within seconds."""
     with session(json, verbose) as screen, _opened(store) as opened:
         keys = opened.keys()
         unknown = set(ids) - {each.id for each in keys}

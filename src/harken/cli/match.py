@@ -97,7 +97,7 @@ _EventIdOption = Annotated[
     str | None,
     typer.Option(metavar="FIELD", help="Name events by this field, not by position from 0.", rich_help_panel=_OUTPUT),
 ]
-_RefusedOption = Annotated[
+_RejectedOption = Annotated[
     str | None,
     typer.Option(
         metavar="FILE", help="Write everything rejected to this file, as JSON lines.", rich_help_panel=_OUTPUT
@@ -108,6 +108,18 @@ _SaveOption = Annotated[
     typer.Option(
         metavar="FOLDER", help="Save the engine to this folder, to be used as FILE later.", rich_help_panel=_OUTPUT
     ),
+]
+_BatchSizeOption = Annotated[
+    int, typer.Option(metavar="N", min=1, help="Number of events matched together.", rich_help_panel=_MATCHING)
+]
+_ThreadsOption = Annotated[
+    int, typer.Option(metavar="N", min=1, help="Threads that share the events of a batch.", rich_help_panel=_MATCHING)
+]
+_ReplaceOption = Annotated[
+    bool, typer.Option("--replace", help="Of subscriptions with one id, take the last.", rich_help_panel=_SUBSCRIPTIONS)
+]
+_StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Exit with 1 if anything was rejected.", rich_help_panel=_OUTPUT)
 ]
 
 
@@ -122,25 +134,15 @@ def match(
     database: _DatabaseOption = None,
     output: _OutputOption = None,
     event_id: _EventIdOption = None,
-    refused: _RefusedOption = None,
+    rejected: _RejectedOption = None,
     format: EventFormat = None,
     split: Split = None,
     operators: Operators = None,
-    batch_size: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Number of events matched together.", rich_help_panel=_MATCHING)
-    ] = 4_096,
-    threads: Annotated[
-        int,
-        typer.Option(metavar="N", min=1, help="Threads that share the events of a batch.", rich_help_panel=_MATCHING),
-    ] = 1,
+    batch_size: _BatchSizeOption = 4_096,
+    threads: _ThreadsOption = 1,
     save: _SaveOption = None,
-    replace: Annotated[
-        bool,
-        typer.Option("--replace", help="Of subscriptions with one id, take the last.", rich_help_panel=_SUBSCRIPTIONS),
-    ] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 1 if anything was rejected.", rich_help_panel=_OUTPUT)
-    ] = False,
+    replace: _ReplaceOption = False,
+    strict: _StrictOption = False,
     json: Json = False,
     verbose: Verbose = 0,
 ) -> None:
@@ -154,10 +156,10 @@ def match(
         from harken.cli.inputs import event_files, subscription_files
         from harken.cli.matching_files import MatchRequest, run
 
-        _refuse_contradictions(subscriptions, where, language)
+        _reject_contradictions(subscriptions, where, language)
         files_of_events, files_of_subscriptions = event_files(events, format), subscription_files(subscriptions or [])
         inputs = [*files_of_events, *files_of_subscriptions, *([] if schema is None else [schema])]
-        _refuse_confusion(inputs, {"--output": output, "--refused": refused, "--save": save})
+        _reject_confusion(inputs, {"--output": output, "--rejected": rejected, "--save": save})
         request = MatchRequest(
             files_of_events,
             files_of_subscriptions,
@@ -165,7 +167,7 @@ def match(
             algorithm,
             output,
             event_id,
-            refused,
+            rejected,
             format,
             batch_size,
             replace,
@@ -184,21 +186,21 @@ def match(
 
 
 def _exit(summary: MatchSummary, strict: bool) -> None:
-    """Exit with a code if no event could be used, or anything was refused under --strict."""
-    if summary.events and summary.events == summary.refused_events:
+    """Exit with a code if no event could be used, or anything was rejected under --strict."""
+    if summary.events and summary.events == summary.rejected_events:
         raise typer.Exit(ExitCode.UNUSABLE)
-    if strict and summary.has_refusals:
+    if strict and summary.has_rejections:
         raise typer.Exit(ExitCode.FAULTS)
 
 
-def _refuse_contradictions(subscriptions: list[str] | None, where: list[str] | None, language: str | None) -> None:
+def _reject_contradictions(subscriptions: list[str] | None, where: list[str] | None, language: str | None) -> None:
     if bool(subscriptions) is bool(where):
         raise typer.BadParameter("give one of them", param_hint="--subscriptions or --where")
     if language is not None and not where:
         raise typer.BadParameter("only for --where: a subscription has its own language", param_hint="--language")
 
 
-def _refuse_confusion(inputs: list[str], outputs: dict[str, str | None]) -> None:
+def _reject_confusion(inputs: list[str], outputs: dict[str, str | None]) -> None:
     """Raise BadParameter if an output would overwrite another file of the command, or standard input is read twice."""
     if inputs.count("-") > 1:
         raise typer.BadParameter("standard input can be read only once", param_hint="-")

@@ -10,11 +10,11 @@ from time import perf_counter
 from typing import Any
 
 from harken.cli.asked_in_vain import MissingAttributes
-from harken.cli.input_findings import InputFinding, Kind, of_fault, of_refused
+from harken.cli.input_findings import InputFinding, Kind, of_fault, of_rejected
 from harken.cli.inputs import EventFiles, FileBatch, SubscriptionFiles, loaded_operators, saved_engine
 from harken.cli.match_rows import EventNames, Row, SubscriptionFields
 from harken.cli.outputs import destination
-from harken.cli.refusals import Refusals, refusals
+from harken.cli.rejections import Rejections, rejections
 from harken.cli.screen import Screen, counted
 from harken.engine import Engine
 from harken.errors import EventError, HarkenError, SourceError
@@ -44,7 +44,7 @@ class MatchRequest:
     algorithm: str | None = None
     output: str | None = None
     event_id: str | None = None
-    refused: str | None = None
+    rejected: str | None = None
     format: str | None = None
     batch_size: int = 4_096
     replace: bool = False
@@ -64,17 +64,17 @@ class MatchSummary:
     """The result of matching. `failed` counts pairs of an event and a subscription that could not be evaluated."""
 
     events: int = 0
-    refused_events: int = 0
+    rejected_events: int = 0
     subscriptions: int = 0
-    refused_subscriptions: int = 0
+    rejected_subscriptions: int = 0
     matches: int = 0
     failed: int = 0
     seconds: float = 0.0
     matching_seconds: float = 0.0
 
     @property
-    def has_refusals(self) -> bool:
-        return bool(self.refused_events or self.refused_subscriptions or self.failed)
+    def has_rejections(self) -> bool:
+        return bool(self.rejected_events or self.rejected_subscriptions or self.failed)
 
     @property
     def events_per_second(self) -> float:
@@ -87,8 +87,8 @@ class MatchSummary:
 
     def __str__(self) -> str:
         parts = [
-            f"{counted(self.events, 'event')}{_refused(self.refused_events)}",
-            f"{counted(self.subscriptions, 'subscription')}{_refused(self.refused_subscriptions)}",
+            f"{counted(self.events, 'event')}{_rejected(self.rejected_events)}",
+            f"{counted(self.subscriptions, 'subscription')}{_rejected(self.rejected_subscriptions)}",
             f"{counted(self.matches, 'match')}" + (f" ({self.failed:,} failed)" if self.failed else ""),
             f"{self.seconds:.2f} s",
             f"{self.events_per_second:,.0f} events/s while matching",
@@ -107,15 +107,15 @@ def run(request: MatchRequest, screen: Screen) -> MatchSummary:
     # Both raise at once if a file is missing, before anything is written.
     records = SubscriptionFiles(request.subscriptions) if saved is None and request.subscriptions else None
     events = EventFiles(request.events, request.format, engine.schema, request.batch_size, request.split)
-    with destination(request.output, screen) as open_output, refusals(screen, request.refused) as refused:
+    with destination(request.output, screen) as open_output, rejections(screen, request.rejected) as rejected:
         if records is not None:
-            subscribe(engine, records, request.replace, screen, refused)
+            subscribe(engine, records, request.replace, screen, rejected)
         for text in dict.fromkeys(request.where):
-            _subscribe_text(engine, text, request.language, refused)
+            _subscribe_text(engine, text, request.language, rejected)
         if request.save is not None:
             log.info("version %d saved to %s", engine.save(request.save), request.save)
         fields = SubscriptionFields(engine)
-        matching = _Matching(engine, request.threads, names, fields, refused)
+        matching = _Matching(engine, request.threads, names, fields, rejected)
         decoded_names = names.with_field(engine.attributes())
         loaded = perf_counter()
         with closing(open_output(names, fields)) as output, screen.progress("matching events") as advance:
@@ -130,7 +130,7 @@ def run(request: MatchRequest, screen: Screen) -> MatchSummary:
         raise SourceError(f"there is no event in {events.title}")
     finished = perf_counter()
     log.info("the engine: %s", engine.stats())
-    counts = refused.counts
+    counts = rejected.counts
     return MatchSummary(
         matching.events,
         counts["event"],
@@ -147,24 +147,24 @@ class _Matching:
     """Turns batches of events into rows, and counts."""
 
     def __init__(
-        self, engine: Engine, threads: int, names: EventNames, fields: SubscriptionFields, refused: Refusals
+        self, engine: Engine, threads: int, names: EventNames, fields: SubscriptionFields, rejected: Rejections
     ) -> None:
         self._engine = engine
         self._threads = threads
         self._names = names
         self._fields = fields
-        self._refused = refused
+        self._rejected = rejected
         self._missing = MissingAttributes(engine)
         self.events = 0
         self.matches = 0
 
     def rows(self, batch: FileBatch) -> Iterator[Row]:
-        """The rows of a batch. Refused events are reported."""
+        """The rows of a batch. Rejected events are reported."""
         matches = self._engine.match_batch(batch.decoded, threads=self._threads)
-        for each in matches.refused:
-            self._refused.add(of_refused(batch, each))
+        for each in matches.rejected:
+            self._rejected.add(of_rejected(batch, each))
         for position, id, error in matches.errors:
-            self._refused.add(_of_event("match", batch, error, position, id))
+            self._rejected.add(_of_event("match", batch, error, position, id))
         self._missing.look(batch.decoded.batch)
         self.events += len(matches)
         log.debug("%d events: %d matches, %s", len(matches), len(matches.numbers), matches.seconds)
@@ -174,7 +174,7 @@ class _Matching:
         """Warn, once, if attributes of the first events had another type than subscriptions compare them with."""
         error = self._missing.early_warning()
         if error is not None:
-            self._refused.warn(InputFinding("event", events.title, error, is_warning=True))
+            self._rejected.warn(InputFinding("event", events.title, error, is_warning=True))
 
     def warn_of_unparsed(self, events: EventFiles) -> None:
         """Warn if strings are compared with timestamps or dates and are none."""
@@ -184,24 +184,24 @@ class _Matching:
                 if count > 1:
                     many = f"{count:,} strings are not full ISO 8601 {kind}s"
                 message = f"`{name}` is compared with a {kind}, and {many}"
-                self._refused.warn(InputFinding("event", events.title, HarkenError(message), is_warning=True))
+                self._rejected.warn(InputFinding("event", events.title, HarkenError(message), is_warning=True))
 
     def warn_of_names(self, events: EventFiles, format: str | None) -> None:
         """Warn if a subscription uses an attribute that no event had."""
         for error in self._missing.warnings(events, format):
-            self._refused.warn(InputFinding("event", events.title, error, is_warning=True))
+            self._rejected.warn(InputFinding("event", events.title, error, is_warning=True))
 
     def _named_rows(self, batch: FileBatch, matches: BatchMatches) -> Iterator[Row]:
         ids = matches.arrow_ids(plain=True).values.to_pylist()
         numbers, starts = matches.numbers.tolist(), matches.offsets.tolist()
         places = {position: place for place, position in enumerate(matches.positions)}
         events = batch.decoded.batch
-        refused = {each.position for each in matches.refused}
+        rejected = {each.position for each in matches.rejected}
         for position, name in zip(events.positions, self._names.of(events, batch.first), strict=True):
-            if position in refused:
+            if position in rejected:
                 continue
             if isinstance(name, EventError):
-                self._refused.add(_of_event("event", batch, name, position))
+                self._rejected.add(_of_event("event", batch, name, position))
                 continue
             matched = slice(starts[places[position]], starts[places[position] + 1])
             self.matches += matched.stop - matched.start
@@ -226,8 +226,8 @@ def _new_engine(request: MatchRequest, operators: OperatorSet) -> Engine:
     )
 
 
-def subscribe(engine: Engine, files: SubscriptionFiles, replace: bool, screen: Screen, refused: Refusals) -> None:
-    """Load the subscriptions, and report refused ones. Raises SourceError if all are refused."""
+def subscribe(engine: Engine, files: SubscriptionFiles, replace: bool, screen: Screen, rejected: Rejections) -> None:
+    """Load the subscriptions, and report rejected ones. Raises SourceError if all are rejected."""
     with screen.progress("loading subscriptions") as advance:
 
         def records() -> Iterator[Record | Fault]:
@@ -239,18 +239,18 @@ def subscribe(engine: Engine, files: SubscriptionFiles, replace: bool, screen: S
         report = engine.subscribe_many(records(), replace=replace)
     for fault in report.faults:
         file, first = files.origin(fault.position)
-        refused.add(of_fault(file, fault, first))
+        rejected.add(of_fault(file, fault, first))
     for id, warning in report.warnings:
-        refused.warn(InputFinding("subscription", files.title, HarkenError(warning), id=id, is_warning=True))
-    log.info("%d subscriptions loaded from %s, %d refused", report.accepted, files.title, len(report.faults))
+        rejected.warn(InputFinding("subscription", files.title, HarkenError(warning), id=id, is_warning=True))
+    log.info("%d subscriptions loaded from %s, %d rejected", report.accepted, files.title, len(report.faults))
     if not report.accepted:
         raise _nothing_in(files, bool(report.faults))
 
 
-def _subscribe_text(engine: Engine, text: str, language: str, refused: Refusals) -> None:
+def _subscribe_text(engine: Engine, text: str, language: str, rejected: Rejections) -> None:
     """Subscribe a text with itself as id. A fault raises LanguageError, as it was just typed and is easy to mend."""
     for warning in engine.check(text, language).warnings:
-        refused.warn(InputFinding("subscription", "--where", HarkenError(warning), id=text, is_warning=True))
+        rejected.warn(InputFinding("subscription", "--where", HarkenError(warning), id=text, is_warning=True))
     engine.subscribe(text, text, language)
 
 
@@ -261,5 +261,5 @@ def _nothing_in(files: SubscriptionFiles, has_faults: bool) -> SourceError:
     return SourceError(f"{files.title} has no subscription that can be used", hint=hint)
 
 
-def _refused(count: int) -> str:
-    return f" ({count:,} refused)" if count else ""
+def _rejected(count: int) -> str:
+    return f" ({count:,} rejected)" if count else ""

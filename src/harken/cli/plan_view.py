@@ -41,7 +41,7 @@ def plan_of(
     engine_schema = None if schema is None else load_schema(schema)
     engine = Engine(engine_schema, operators=loaded) if saved is None else saved
     files = None if events is None else EventFiles(events, format, engine.schema, split=split)
-    refused = 0 if saved is not None else _subscribe(engine, subscriptions, screen)
+    rejected = 0 if saved is not None else _subscribe(engine, subscriptions, screen)
     if files is not None:
         _match_some(engine, files, is_planned=saved is not None)
     elif saved is None:
@@ -51,18 +51,18 @@ def plan_of(
         raise CapabilityError(f"the algorithm `{engine.algorithm}` makes no plan")
     programs = {"programs": stats["programs"]} if "programs" in stats else {}
     calling = {"operators": engine.internals.operator_plan()} if loaded else {}
-    return {"subscriptions": len(engine), "refused": refused, **stats["matcher"], **programs, **calling}
+    return {"subscriptions": len(engine), "rejected": rejected, **stats["matcher"], **programs, **calling}
 
 
 def _subscribe(engine: Engine, files: Sequence[str], screen: Screen) -> int:
     """Load the subscriptions and show the first rejected ones. Returns the number rejected."""
     from harken.cli.inputs import SubscriptionFiles
     from harken.cli.matching_files import subscribe
-    from harken.cli.refusals import refusals
+    from harken.cli.rejections import rejections
 
-    with refusals(screen, None, more="`harken check` lists all of them") as refused:
-        subscribe(engine, SubscriptionFiles(files), True, screen, refused)
-    return refused.counts["subscription"]
+    with rejections(screen, None, more="`harken check` lists all of them") as rejected:
+        subscribe(engine, SubscriptionFiles(files), True, screen, rejected)
+    return rejected.counts["subscription"]
 
 
 def _match_some(engine: Engine, events: EventFiles, is_planned: bool) -> None:
@@ -78,9 +78,9 @@ def _match_some(engine: Engine, events: EventFiles, is_planned: bool) -> None:
 
 def show_plan(screen: Screen, plan: dict[str, Any]) -> None:
     """Show the layers and their groups, the most costly first."""
-    refused = f" ({plan['refused']:,} refused)" if plan["refused"] else ""
+    rejected = f" ({plan['rejected']:,} rejected)" if plan["rejected"] else ""
     screen.show(
-        f"{counted(plan['subscriptions'], 'subscription')}{refused} in {counted(plan['rows'], 'row')}, "
+        f"{counted(plan['subscriptions'], 'subscription')}{rejected} in {counted(plan['rows'], 'row')}, "
         f"{plan['bytes'] / max(1, plan['rows']):.0f} bytes a row, {counted(plan['constants'], 'constant')} "
         f"in {counted(len(plan['columns']), 'column')}; {counted(plan['events_seen'], 'event')} seen"
     )

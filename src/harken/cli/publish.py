@@ -31,13 +31,13 @@ def publish(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Publish nothing: show the subscriptions that match.")
     ] = False,
-    refused: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write everything refused to this file, as JSON lines.")
+    rejected: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write everything rejected to this file, as JSON lines.")
     ] = None,
     format: EventFormat = None,
     split: Split = None,
     batch_size: Annotated[int, typer.Option(metavar="N", min=1, help="Number of events sent together.")] = 1_000,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if any event was refused.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if any event was rejected.")] = False,
     server: Server = DEFAULT_SERVER,
     api_key: ApiKey = None,
     json: Json = False,
@@ -45,7 +45,7 @@ def publish(
 ) -> None:
     """Publish events to a server.
 
-    The server notifies the subscriptions that are true of them. Invalid events are refused and reported, and the others
+    The server notifies the subscriptions that are true of them. Invalid events are rejected and reported, the others
     published. A batch whose answer is lost is sent again, and counts once. A summary goes to standard error.
     """
     if (not events) is (not event_json):
@@ -58,7 +58,7 @@ def publish(
             source = events_of_texts(event_json)
         else:
             source = events_of_files(event_files(events or [], format), format, split)
-        summary = run(client, source, batch_size, refused, screen, dry_run=dry_run)
+        summary = run(client, source, batch_size, rejected, screen, dry_run=dry_run)
         screen.aside(summary.to_dict(), str(summary))
         if summary.accepted + summary.duplicates == 0:
             raise typer.Exit(ExitCode.UNUSABLE)

@@ -1,4 +1,4 @@
-"""The work of `harken publish`: events are read from files and sent in batches, and refused ones are reported."""
+"""The work of `harken publish`: events are read from files and sent in batches, and rejected ones are reported."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from harken import errors
 from harken.cli.input_findings import InputFinding
 from harken.cli.inputs import title_of
-from harken.cli.refusals import Refusals, refusals
+from harken.cli.rejections import Rejections, rejections
 from harken.cli.screen import Screen, counted
 from harken.client import Client, Published, Rejected, ServerError
 from harken.errors import HarkenError, LimitError, Place, SourceError
@@ -70,7 +70,7 @@ class PublishSummary:
         if self.duplicates:
             parts.append(f"{self.duplicates:,} had been accepted before")
         if self.rejected:
-            parts.append(f"{self.rejected:,} refused")
+            parts.append(f"{self.rejected:,} rejected")
         return " · ".join([*parts, f"{self.seconds:.2f} s"])
 
 
@@ -96,7 +96,7 @@ def run(
     started = perf_counter()
     summary = PublishSummary(matches=0 if dry_run else None)
     what = "matching events" if dry_run else "publishing events"
-    with refusals(screen, file) as refused, screen.progress(what) as advance:
+    with rejections(screen, file) as rejected, screen.progress(what) as advance:
         items, fault = iter(events.items), None
         while fault is None:
             batch, fault = _taken(items, batch_size)
@@ -105,18 +105,18 @@ def run(
             good = [item for item in batch if item.error is None]
             for item in batch:
                 if item.error is not None:
-                    refused.add(_unreadable(item, item.error))
+                    rejected.add(_unreadable(item, item.error))
             if dry_run:
-                _match(client, good, screen, summary, refused)
+                _match(client, good, screen, summary, rejected)
             else:
-                _publish(client, good, summary, refused)
+                _publish(client, good, summary, rejected)
             summary.events += len(batch)
             advance(len(batch))
     if fault is not None:
         raise fault
     if not summary.events:
         raise SourceError(f"there is no event in {events.title}")
-    summary.rejected = refused.counts["event"]
+    summary.rejected = rejected.counts["event"]
     summary.seconds = perf_counter() - started
     return summary
 
@@ -131,7 +131,7 @@ def _taken(items: Iterator[EventItem], size: int) -> tuple[list[EventItem], Sour
     return taken, None
 
 
-def _publish(client: Client, items: Sequence[EventItem], summary: PublishSummary, refused: Refusals) -> None:
+def _publish(client: Client, items: Sequence[EventItem], summary: PublishSummary, rejected: Rejections) -> None:
     try:
         done = client.publish([item.event for item in items])
     except ServerError as error:
@@ -141,15 +141,15 @@ def _publish(client: Client, items: Sequence[EventItem], summary: PublishSummary
     summary.accepted += done.accepted
     summary.duplicates += done.duplicates
     for each in done.rejected:
-        refused.add(_rejected(items[each.position], each))
+        rejected.add(_rejected(items[each.position], each))
 
 
 def _match(
-    client: Client, items: Sequence[EventItem], screen: Screen, summary: PublishSummary, refused: Refusals
+    client: Client, items: Sequence[EventItem], screen: Screen, summary: PublishSummary, rejected: Rejections
 ) -> None:
     matched = client.match([item.event for item in items])
     for each in matched.rejected:
-        refused.add(_rejected(items[each.position], each))
+        rejected.add(_rejected(items[each.position], each))
     summary.accepted += len(items) - len(matched.rejected)
     summary.matches = (summary.matches or 0) + sum(map(len, matched))
     for item, ids in zip(items, matched, strict=True):

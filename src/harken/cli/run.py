@@ -49,7 +49,7 @@ def run(
 
     Events from a source are matched with subscriptions, and the notifications written to sinks. The configuration is
     checked completely before Spark starts, and all its faults are listed. A batch ends by itself; a stream goes on
-    until Ctrl-C or SIGTERM, which end it after the running batch, and cancel a pipeline of a single batch. Refused
+    until Ctrl-C or SIGTERM, which end it after the running batch, and cancel a pipeline of a single batch. Rejected
     events go to the dead letters with their reasons, and the others are matched.
     """
     with session(json, verbose) as screen:

@@ -80,7 +80,7 @@ class EventChoice:
             raise typer.BadParameter("give the value of this field: --event VALUE", param_hint="--event-id")
 
     def find(self, schema: Schema | None, names: frozenset[str] | None) -> Event:
-        """The event, with the attributes of these names. Raises HarkenError if it is missing or was refused."""
+        """The event, with the attributes of these names. Raises HarkenError if it is missing or was rejected."""
         if self.json is not None:
             content = decode_object(self.json.encode(errors="surrogateescape"), DEFAULT_LIMITS)
             return Event.of(content, schema, names=names)
@@ -100,22 +100,22 @@ def _at(events: EventFiles, position: int, names: frozenset[str] | None) -> Even
         if count <= position:
             continue
         inside = position - batch.first
-        for refused in batch.decoded.refused:
-            if refused.position == inside:
-                raise refused.error
+        for rejected in batch.decoded.rejected:
+            if rejected.position == inside:
+                raise rejected.error
         return batch.decoded.batch[batch.decoded.batch.positions.index(inside)]
     there_are = "no events" if count == 0 else f"{count:,} events, counted from 0"
     raise SourceError(f"there is no event {position}: {events.title} has {there_are}")
 
 
 def _named(events: EventFiles, path: Path, value: str, names: frozenset[str] | None) -> Event:
-    refused = 0
+    rejected = 0
     for batch in events.batches(names):
-        refused += len(batch.decoded.refused)
+        rejected += len(batch.decoded.rejected)
         for event in batch.decoded.batch:
             if any(to_text(each) == value for each in event.values(path)):
                 return event
-    hint = f"{refused:,} events were refused: `harken check --events` tells why" if refused else None
+    hint = f"{rejected:,} events were rejected: `harken check --events` tells why" if rejected else None
     raise SourceError(f"{events.title} has no event with {format_path(path)} = {value}", hint=hint)
 
 

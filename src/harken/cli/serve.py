@@ -146,7 +146,7 @@ def _run(screen: Screen, settings: object, host: str, port: int, verbose: int) -
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
             self.ended_by = sig
-            service.refuse_more()
+            service.reject_more()
             super().handle_exit(sig, frame)
 
     config = uvicorn.Config(

@@ -58,8 +58,8 @@ _MaxDelayOption = Annotated[
 _ThrottleOption = Annotated[
     str | None, typer.Option(metavar="COUNT/TIME", help="At most COUNT notifications per TIME: 10/60, 1/1h.")
 ]
-_RefusedOption = Annotated[
-    str | None, typer.Option(metavar="FILE", help="With --file: write everything refused to this file, as JSON lines.")
+_RejectedOption = Annotated[
+    str | None, typer.Option(metavar="FILE", help="With --file: write everything rejected to this file, as JSON lines.")
 ]
 
 
@@ -78,8 +78,8 @@ def subscribe(
     cloudevents: Annotated[bool, typer.Option("--cloudevents", help="Deliver notifications as CloudEvents.")] = False,
     max_delay: _MaxDelayOption = None,
     throttle: _ThrottleOption = None,
-    refused: _RefusedOption = None,
-    strict: Annotated[bool, typer.Option("--strict", help="With --file: exit with 1 if any was refused.")] = False,
+    rejected: _RejectedOption = None,
+    strict: Annotated[bool, typer.Option("--strict", help="With --file: exit with 1 if any was rejected.")] = False,
     server: Server = DEFAULT_SERVER,
     api_key: ApiKey = None,
     json: Json = False,
@@ -110,7 +110,7 @@ def subscribe(
         if where is not None:
             _show(screen, server, client.subscribe(where, id=id, **given))
             return
-        _subscribe_files(screen, client, server, file or [], given, refused, strict)
+        _subscribe_files(screen, client, server, file or [], given, rejected, strict)
 
 
 def _subscribe_files(
@@ -119,7 +119,7 @@ def _subscribe_files(
     server: str,
     files: list[str],
     given: dict[str, Any],
-    refused: str | None,
+    rejected: str | None,
     strict: bool,
 ) -> None:
     from harken.cli.inputs import event_files
@@ -128,7 +128,7 @@ def _subscribe_files(
 
     named = event_files(files, None)
     try:
-        summary = subscribe_files(client, named, given, refused, screen)
+        summary = subscribe_files(client, named, given, rejected, screen)
     finally:
         if client.tickets:
             kept(lambda: TicketFile().keep(server, client.tickets))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from harken.cli.durations import seconds_of
 from harken.cli.input_findings import InputFinding
 from harken.cli.json_output import to_text
-from harken.cli.refusals import Refusals, refusals
+from harken.cli.rejections import Rejections, rejections
 from harken.cli.screen import Screen, counted
 from harken.client import Client, LineReport
 from harken.client.answers import in_text
@@ -34,8 +34,8 @@ class SubscribeSummary:
         return {"kind": "summary", **asdict(self)}
 
     def __str__(self) -> str:
-        refused = f" ({self.rejected:,} refused)" if self.rejected else ""
-        return f"{counted(self.accepted, 'subscription')}{refused} · {self.seconds:.2f} s"
+        rejected = f" ({self.rejected:,} rejected)" if self.rejected else ""
+        return f"{counted(self.accepted, 'subscription')}{rejected} · {self.seconds:.2f} s"
 
 
 class _Origin(NamedTuple):
@@ -50,35 +50,35 @@ class _Origin(NamedTuple):
 def subscribe_files(
     client: Client, files: Sequence[str], given: Mapping[str, Any], file: str | None, screen: Screen
 ) -> SubscribeSummary:
-    """Add all subscriptions of files, and write refused ones to `file`.
+    """Add all subscriptions of files, and write rejected ones to `file`.
 
     `given` has defaults for fields that a subscription lacks.
     """
     started = perf_counter()
     sources = [(each, read_rows(each, types=False)) for each in files]
-    with refusals(screen, file) as refused, screen.progress("subscribing") as advance:
-        reading = _Reading(sources, given, refused)
+    with rejections(screen, file) as rejected, screen.progress("subscribing") as advance:
+        reading = _Reading(sources, given, rejected)
         accepted = 0
         for report in client.subscribe_many(reading.subscriptions()):
-            accepted += _reported(report, reading.origins.pop(report.line), screen, refused)
+            accepted += _reported(report, reading.origins.pop(report.line), screen, rejected)
             advance(1)
     if reading.fault is not None:
         raise reading.fault
-    rejected = refused.counts["subscription"]
-    if not accepted + rejected:
+    count = rejected.counts["subscription"]
+    if not accepted + count:
         raise SourceError(f"there is no subscription in {', '.join(files)}")
-    return SubscribeSummary(accepted, rejected, perf_counter() - started)
+    return SubscribeSummary(accepted, count, perf_counter() - started)
 
 
 class _Reading:
     """Reads subscriptions from rows of files, and remembers the origin of those sent and not reported yet."""
 
     def __init__(
-        self, sources: Sequence[tuple[str, Iterator[Row]]], given: Mapping[str, Any], refused: Refusals
+        self, sources: Sequence[tuple[str, Iterator[Row]]], given: Mapping[str, Any], rejected: Rejections
     ) -> None:
         self._sources = sources
         self._given = given
-        self._refused = refused
+        self._rejected = rejected
         self.origins: dict[int, _Origin] = {}
         """The origins, by the position of the subscription among those sent, from 1."""
         self.fault: SourceError | None = None
@@ -93,7 +93,7 @@ class _Reading:
                     raise row.error
                 body = described(row.content or {}, self._given)
             except HarkenError as error:
-                self._refused.add(_finding(origin, error))
+                self._rejected.add(_finding(origin, error))
                 continue
             sent += 1
             self.origins[sent] = origin
@@ -134,13 +134,13 @@ def _id(content: Mapping[str, Any]) -> str | None:
     return None if id is None else str(id)
 
 
-def _reported(report: LineReport, origin: _Origin, screen: Screen, refused: Refusals) -> bool:
+def _reported(report: LineReport, origin: _Origin, screen: Screen, rejected: Rejections) -> bool:
     """Report the result for one subscription, and return whether it was accepted."""
     if report.error is not None:
-        refused.add(_finding(origin, report.error))
+        rejected.add(_finding(origin, report.error))
         return False
     for warning in report.warnings:
-        refused.warn(_finding(origin._replace(id=report.id), HarkenError(warning), is_warning=True))
+        rejected.warn(_finding(origin._replace(id=report.id), HarkenError(warning), is_warning=True))
     if not screen.is_table:
         expires_at = None if report.expires_at is None else in_text(report.expires_at)
         secret = {} if report.webhook_secret is None else {"webhook_secret": report.webhook_secret}

@@ -110,7 +110,7 @@ class AsyncClient:
         """Iterate over the notifications of subscriptions as they come, each once, without end.
 
         It begins now, or after a cursor. A lost stream is reopened where it broke off. Raises ServerError if the server
-        refuses it, and UnreachableError if it cannot be opened the first time. Use `contextlib.aclosing` to end the
+        rejects it, and UnreachableError if it cannot be opened the first time. Use `contextlib.aclosing` to end the
         stream when the loop over it is left early.
         """
         return self._listen(Listening(self._access, ids, after, ticket))

@@ -47,7 +47,7 @@ class Client:
     """A client of a Harken server. Close it, or use it in a `with` statement.
 
     Tickets of new subscriptions are kept in `tickets`, by id, for later calls. A call that is safe to repeat is retried
-    after a lost connection or a temporary refusal, at most `retries` times, with the pauses of `backoff`. An httpx
+    after a lost connection or a temporary rejection, at most `retries` times, with the pauses of `backoff`. An httpx
     client given as `http` keeps its own settings for certificates, proxies and timeouts, and is not closed. Threads may
     share a client.
     """
@@ -109,7 +109,7 @@ class Client:
         """Iterate over the notifications of subscriptions as they come, each once, without end.
 
         It begins now, or after a cursor. A lost stream is reopened where it broke off. Raises ServerError if the server
-        refuses it, and UnreachableError if it cannot be opened the first time.
+        rejects it, and UnreachableError if it cannot be opened the first time.
         """
         return self._listen(Listening(self._access, ids, after, ticket))
 

@@ -1,7 +1,7 @@
 """What can go wrong between a client and a server.
 
 HarkenError
-├── ServerError        the server answered, and the answer is a refusal
+├── ServerError        the server answered, and the answer is a rejection
 └── UnreachableError   no answer came: no connection, a connection that was lost, or silence
 
 """
@@ -21,7 +21,7 @@ _MOST_SHOWN = 200
 
 
 class ServerError(HarkenError):
-    """The server refused a request. `type` is the kind of problem, as `urn:harken:parse-error`."""
+    """The server rejected a request. `type` is the kind of problem, as `urn:harken:parse-error`."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ def error_of_text(
 
 
 def all_rejected(rejected: Sequence[Rejected], last: ServerError | None) -> ServerError:
-    """The error for a call if none of its events was accepted. `last` is the server's last refusal, if there is one."""
+    """The error for a call if none of its events was accepted. `last` is the server's last one, if any."""
     first = rejected[0]
     message = first.message if len(rejected) == 1 else f"all {len(rejected):,} events were rejected: {first.message}"
     return ServerError(

@@ -27,7 +27,7 @@ def publish(
     """
     key = uuid4().hex if idempotency_key is None else idempotency_key
     accepted, duplicates, rejected = 0, 0, list[Rejected]()
-    last_refusal: ServerError | None = None
+    last_rejection: ServerError | None = None
     for body in bodies(events, content_type):
         if isinstance(body, Unsendable):
             rejected.append(Rejected.because(body.error, body.position))
@@ -37,14 +37,14 @@ def publish(
         except ServerError as error:
             if not error.rejected:
                 raise
-            last_refusal = error
+            last_rejection = error
             rejected += _placed(error.rejected, body)
         else:
             plain = answer.json
             accepted, duplicates = accepted + plain["accepted"], duplicates + (plain.get("duplicates") or 0)
             rejected += _rejected(answer, body)
     if rejected and not accepted + duplicates:
-        raise all_rejected(rejected, last_refusal)
+        raise all_rejected(rejected, last_rejection)
     return Published(accepted, tuple(rejected), duplicates)
 
 

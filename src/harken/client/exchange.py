@@ -24,7 +24,7 @@ TICKET = "Harken-Ticket"
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
 
-REFUSED_FOR_NOW = frozenset({429, 502, 503, 504})
+REJECTED_FOR_NOW = frozenset({429, 502, 503, 504})
 _TOO_MANY_REQUESTS = 429
 
 
@@ -112,7 +112,7 @@ class Access:
     retries: int = 3
     backoff: Backoff = field(default_factory=Backoff)
     longest_wait: float = 60.0
-    """The longest pause, in seconds, that the server may request. If it requests more, its refusal is raised."""
+    """The longest pause, in seconds, that the server may request. If it requests more, its rejection is raised."""
 
     def __post_init__(self) -> None:
         try:
@@ -144,8 +144,8 @@ def path_of(*parts: str) -> str:
 def sent(access: Access, request: Request) -> Flow[Answer]:
     """Send a request and return the answer, a success or an expected one. Raises ServerError or UnreachableError.
 
-    A repeatable request is retried after a lost connection or a temporary refusal. Any request is retried if it was
-    certainly not carried out: it was never sent, or refused because of too many requests (429).
+    A repeatable request is retried after a lost connection or a temporary rejection. Any request is retried if it was
+    certainly not carried out: it was never sent, or rejected because of too many requests (429).
     """
     is_repeat = False
     for attempt in range(access.retries + 1):
@@ -197,7 +197,7 @@ def pause_after(access: Access, error: ServerError | UnreachableError, attempt: 
     """Seconds to wait before another attempt, or None if none can help."""
     if isinstance(error, UnreachableError):
         return access.backoff.seconds(attempt)
-    if error.status not in REFUSED_FOR_NOW:
+    if error.status not in REJECTED_FOR_NOW:
         return None
     requested = error.retry_after or 0.0
     return None if requested > access.longest_wait else max(requested, access.backoff.seconds(attempt))

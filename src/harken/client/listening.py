@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterator, Sequence
 
 from harken.client.answers import Notification
 from harken.client.client_errors import ServerError, UnreachableError
-from harken.client.exchange import REFUSED_FOR_NOW, Access, Answer, Outcome, Request, error_of, given
+from harken.client.exchange import REJECTED_FOR_NOW, Access, Answer, Outcome, Request, error_of, given
 from harken.client.server_sent import Frame, FrameParser
 
 SILENCE = 45.0
@@ -76,7 +76,7 @@ class Listening:
         return seconds
 
     def _fail(self, error: ServerError | UnreachableError) -> None:
-        is_passing = isinstance(error, UnreachableError) or error.status in REFUSED_FOR_NOW
+        is_passing = isinstance(error, UnreachableError) or error.status in REJECTED_FOR_NOW
         if not is_passing or (not self._was_open and self._failures >= self._access.retries):
             raise error
         if isinstance(error, ServerError):

@@ -1,9 +1,9 @@
-"""Events: bytes, tables and Python objects in one canonical form. A bad event is refused with the reason."""
+"""Events: bytes, tables and Python objects in one canonical form. A bad event is rejected with the reason."""
 
 from __future__ import annotations
 
 from harken.events.arrow_rows import rows_from_arrow
-from harken.events.batch import Decoded, EventBatch, Refused, validate, without_bad_documents
+from harken.events.batch import Decoded, EventBatch, RejectedEvent, validate, without_bad_documents
 from harken.events.cells import Cells, PathCells, as_integer, whole_and_part
 from harken.events.decode import read_events
 from harken.events.event import Event
@@ -18,7 +18,7 @@ __all__ = [
     "Event",
     "EventBatch",
     "PathCells",
-    "Refused",
+    "RejectedEvent",
     "Row",
     "as_integer",
     "held",

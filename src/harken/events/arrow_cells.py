@@ -49,10 +49,10 @@ def converter(kind: Any, path: Path, limits: Limits, depth: int = 1) -> Converte
     for is_kind, convert in _SCALARS.items():
         if getattr(types, is_kind)(kind):
             return convert
-    raise _refusal(kind, path)
+    raise _rejection(kind, path)
 
 
-def _refusal(kind: Any, path: Path) -> SourceError:
+def _rejection(kind: Any, path: Path) -> SourceError:
     return SourceError(
         f"the column {short_name(path)} has the Arrow type {shorten(str(kind))}, which an event cannot hold",
         hint="drop the column, or cast it to a number, a string, a boolean, a timestamp or a date",
@@ -173,7 +173,7 @@ def _extensions(kind: Any, path: Path, limits: Limits, depth: int) -> Converter:
     except SourceError:
         if types.is_nested(kind.storage_type):
             raise
-        raise _refusal(kind, path) from None  # name the extension type, not its storage
+        raise _rejection(kind, path) from None  # name the extension type, not its storage
     return lambda array: storage(array.storage)
 
 

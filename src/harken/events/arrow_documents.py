@@ -16,7 +16,7 @@ _HEAD = 256
 def with_texts(table: Any, limits: Limits) -> Any:
     """The table with its binary columns as strings, not copied if all documents are UTF-8.
 
-    A column with a document that cannot be decoded stays binary; reading it row by row then refuses the bad ones.
+    A column with a document that cannot be decoded stays binary; reading it row by row then rejects the bad ones.
     """
     for place, kind in enumerate(table.schema.types):
         if is_binary(kind):

@@ -1,6 +1,6 @@
 """Whether all rows of an Arrow table are valid events, decided from its columns.
 
-The tests are fast and conservative. If one fails, the rows are read one by one, which refuses the bad ones only.
+The tests are fast and conservative. If one fails, the rows are read one by one, which rejects the bad ones only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Batches of events: the valid events with their positions in the input, and the refused ones with the reasons."""
+"""Batches of events: the valid events with their positions in the input, and the rejected ones with the reasons."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _POSITION_OF_ONE = (0,)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EventBatch(Sequence[Event]):
-    """A sequence of events, with the position of each in the input, from 0; refused events leave gaps.
+    """A sequence of events, with the position of each in the input, from 0; rejected events leave gaps.
 
     `cells`, `dense`, `branching` and `table` show the events by column.
     """
@@ -155,7 +155,7 @@ class EventBatch(Sequence[Event]):
         return self.views.branching(prefix)
 
     def documents(self, path: Path, limits: Limits) -> Documents:
-        """The texts at a path, parsed as XML documents once. Refused documents are in `errors`."""
+        """The texts at a path, parsed as XML documents once. Rejected documents are in `errors`."""
         documents = self._documents.get(path)
         if documents is None:
             if isinstance(self.views, DocumentViews):
@@ -193,28 +193,28 @@ def documents_of(cells: PathCells, limits: Limits) -> Documents:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """An event that was refused: its position in the input, the reason, and the beginning of its input."""
+class RejectedEvent:
+    """An event that was rejected: its position in the input, the reason, and the beginning of its input."""
 
     position: int
     error: HarkenError
     raw: str | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The refusal as plain data, for dead-letter outputs."""
+        """The rejection as plain data, for dead-letter outputs."""
         return {"position": self.position, **self.error.to_dict(), "raw": self.raw}
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The result of reading an input: the valid events and the refused ones."""
+    """The result of reading an input: the valid events and the rejected ones."""
 
     batch: EventBatch
-    refused: tuple[Refused, ...]
+    rejected: tuple[RejectedEvent, ...]
 
     def with_source(self, source: Any) -> Decoded:
         """The same result with the input attached, for `EventBatch.raw`."""
-        return Decoded(replace(self.batch, source=RawEvents(source)), self.refused)
+        return Decoded(replace(self.batch, source=RawEvents(source)), self.rejected)
 
 
 def validate(
@@ -225,7 +225,7 @@ def validate(
 ) -> Decoded:
     """Events from Python: anything that `Event.of` takes, or a table of Arrow data.
 
-    With `names`, only these attributes are read. A bad event is refused alone. Raises EventError if `rows` is no
+    With `names`, only these attributes are read. A bad event is rejected alone. Raises EventError if `rows` is no
     collection of events, and SourceError for a column that no event can hold.
     """
     if is_arrow(rows):
@@ -243,9 +243,9 @@ def validate(
 
 
 def without_bad_documents(decoded: Decoded, paths: Collection[Path], limits: Limits) -> Decoded:
-    """Refuse the events whose document at one of these paths cannot be parsed.
+    """Reject the events whose document at one of these paths cannot be parsed.
 
-    A bare document whose text is read is also refused if its bytes cannot be decoded.
+    A bare document whose text is read is also rejected if its bytes cannot be decoded.
     """
     views = decoded.batch.views
     bad: dict[int, HarkenError] = {}
@@ -269,14 +269,14 @@ def without_bad_documents(decoded: Decoded, paths: Collection[Path], limits: Lim
     for path in paths:
         documents = batch.documents(path, limits)
         owner = place_of[documents.owner]
-        if (owner >= 0).all():  # else a refused event has valid documents too, and all are read again
+        if (owner >= 0).all():  # else a rejected event has valid documents too, and all are read again
             remaining._documents[path] = replace(documents, owner=owner, errors=())
-    refused = [Refused(positions[index], error, _excerpt(batch, index)) for index, error in bad.items()]
-    return Decoded(remaining, tuple(sorted([*decoded.refused, *refused], key=lambda each: each.position)))
+    rejected = [RejectedEvent(positions[index], error, _excerpt(batch, index)) for index, error in bad.items()]
+    return Decoded(remaining, tuple(sorted([*decoded.rejected, *rejected], key=lambda each: each.position)))
 
 
 def _excerpt(batch: EventBatch, index: int) -> str | None:
-    """The beginning of an event whose document was refused."""
+    """The beginning of an event whose document was rejected."""
     try:
         return shorten_object(batch[index].attributes)
     except HarkenError:
@@ -311,14 +311,14 @@ def collect(
     sorter = _Sorter(schema, limits, names)
     for row in rows:
         if row.error is not None:
-            sorter.refused.append(Refused(row.position, row.error, row.raw))
+            sorter.rejected.append(RejectedEvent(row.position, row.error, row.raw))
         else:
             sorter.add(row.content, row.position, row, source)
     return sorter.decoded()
 
 
 class _Sorter:
-    """Collects the valid events and the refused ones."""
+    """Collects the valid events and the rejected ones."""
 
     def __init__(self, schema: Schema | None, limits: Limits, names: frozenset[str] | None) -> None:
         self._schema = schema
@@ -326,7 +326,7 @@ class _Sorter:
         self._names = names
         self._events: list[Event] = []
         self._positions: list[int] = []
-        self.refused: list[Refused] = []
+        self.rejected: list[RejectedEvent] = []
 
     def add(self, raw: Any, position: int, row: Row | None = None, source: str | None = None) -> None:
         """Add one raw event. `row` is the row that it was read from, if it came from a source."""
@@ -337,8 +337,8 @@ class _Sorter:
             if row is not None and row.line is not None:
                 error.at(Place(row.line, None, source))
             excerpt = None if row is None else row.raw
-            self.refused.append(Refused(position, settled(error), excerpt or shorten_object(raw)))
+            self.rejected.append(RejectedEvent(position, settled(error), excerpt or shorten_object(raw)))
 
     def decoded(self) -> Decoded:
         batch = EventBatch.of(tuple(self._events), tuple(self._positions), self._names)
-        return Decoded(batch, tuple(self.refused))
+        return Decoded(batch, tuple(self.rejected))

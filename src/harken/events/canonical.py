@@ -1,7 +1,7 @@
 """The canonical form of an event, made from raw Python.
 
 It consists of dicts, lists and the values of `harken.schema.values`, without nulls, NaNs and empty lists. A value that
-an event cannot hold is refused, with its path.
+an event cannot hold is rejected, with its path.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _YEARS = "is a time outside the years 1 to 9999"
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Stands in raw content for a cell that Python cannot represent; it refuses the event, not the file."""
+    """Stands in raw content for a cell that Python cannot represent; it rejects the event, not the file."""
 
     reason: str
 
@@ -136,7 +136,7 @@ class _Walk:
         for kind, reader in _READERS.items():
             if isinstance(value, kind):
                 return reader(value, path)
-        raise _refusal(value, path)
+        raise _rejection(value, path)
 
 
 def _key(key: object, path: Path) -> str:
@@ -234,7 +234,7 @@ def _from_scalar(scalar: Any, path: Path, numpy: Any) -> Any:
         return scalar.item()
     if kind == "M":
         return _from_datetime64(scalar, numpy)
-    raise _refusal(scalar, path)
+    raise _rejection(scalar, path)
 
 
 def _from_datetime64(scalar: Any, numpy: Any) -> Any:
@@ -245,7 +245,7 @@ def _from_datetime64(scalar: Any, numpy: Any) -> Any:
     return Unreadable(_YEARS) if isinstance(item, int) else item
 
 
-def _refusal(value: object, path: Path) -> InvalidValueError:
+def _rejection(value: object, path: Path) -> InvalidValueError:
     kind = type(value)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     return InvalidValueError(

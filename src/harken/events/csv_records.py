@@ -36,7 +36,7 @@ class _OpenError(Exception):
 
 
 class CsvReader:
-    """Cuts a stream into records. A line with bad quoting is refused, and reading goes on with the next line."""
+    """Cuts a stream into records. A line with bad quoting is rejected, and reading goes on with the next line."""
 
     def __init__(self, stream: BinaryIO, delimiter: str, limits: Limits) -> None:
         head, line = first_line(stream, limits)

@@ -1,4 +1,4 @@
-"""Batches of events from a source, each with its valid and its refused events."""
+"""Batches of events from a source, each with its valid and its rejected events."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def read_events(
     An XML file is one document or, with `split`, one document per element of that name.
 
     With `names`, such as those of `Engine.attributes()`, only these attributes are read, and the events have no others.
-    A bad event is in `refused` of its batch. Raises SourceError if the source as a whole cannot be read.
+    A bad event is in `rejected` of its batch. Raises SourceError if the source as a whole cannot be read.
     """
     if batch_size < 1:
         raise ValueError(f"a batch has at least one event, not {batch_size}")

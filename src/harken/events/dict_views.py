@@ -1,6 +1,6 @@
 """Views of events that are flat dicts of plain values: columns are made at once, events on demand.
 
-Most events are of this form. `ObjectViews` has events with objects, arrays or times, and those that may be refused.
+Most events are of this form. `ObjectViews` has events with objects, arrays or times, and those that may be rejected.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SPARSE = 4
 
 
 class DictViews:
-    """Events as they came, checked so that none of them can be refused."""
+    """Events as they came, checked so that none of them can be rejected."""
 
     __slots__ = ("_columns", "_limits", "_names", "_raw")
 
@@ -97,7 +97,7 @@ class DictViews:
 
 
 def dict_views(raw: list[Any], names: frozenset[str], limits: Limits) -> DictViews | None:
-    """The views of events; None if one is no dict, has a value that is not plain, or may be refused.
+    """The views of events; None if one is no dict, has a value that is not plain, or may be rejected.
 
     None also if many more names are wanted than an event has attributes: columns would be slower.
     """
@@ -110,7 +110,7 @@ def dict_views(raw: list[Any], names: frozenset[str], limits: Limits) -> DictVie
 
 
 def _columns_of(raw: list[dict[str, Any]], names: frozenset[str]) -> dict[str, _Column] | None:
-    """The columns of the named attributes that have values; None if a value is not plain, or may be refused."""
+    """The columns of the named attributes that have values; None if a value is not plain, or may be rejected."""
     columns: dict[str, _Column] = {}
     try:
         for name, values in _by_name(raw, names):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
-from harken.events.batch import Decoded, EventBatch, Refused, collect, without_bad_documents
+from harken.events.batch import Decoded, EventBatch, RejectedEvent, collect, without_bad_documents
 from harken.events.document_views import DocumentViews
 from harken.events.excerpt import settled, shorten
 from harken.events.pieces import Piece, place_in
@@ -36,7 +36,7 @@ def document_batches(
     batch_size: int,
     names: frozenset[str] | None,
 ) -> Iterator[Decoded]:
-    """Batches of documents as events. Documents that cannot be read are refused, with their places in the source."""
+    """Batches of documents as events. Documents that cannot be read are rejected, with their places in the source."""
     first, size = 0, 0
     waiting: list[Piece] = []
     for piece in pieces:
@@ -68,13 +68,15 @@ def _decoded(
         decoded = collect(rows, schema, limits, names)
     if is_read:
         decoded = without_bad_documents(decoded, (DOCUMENT,), limits)
-    bad = [Refused(first + place, piece.error, None) for place, piece in enumerate(pieces) if piece.error is not None]
-    refused = sorted([*decoded.refused, *bad], key=lambda each: each.position)
-    return Decoded(decoded.batch, tuple(_located(each, pieces[each.position - first], source) for each in refused))
+    bad = [
+        RejectedEvent(first + place, piece.error, None) for place, piece in enumerate(pieces) if piece.error is not None
+    ]
+    rejected = sorted([*decoded.rejected, *bad], key=lambda each: each.position)
+    return Decoded(decoded.batch, tuple(_located(each, pieces[each.position - first], source) for each in rejected))
 
 
-def _located(refused: Refused, piece: Piece, source: str) -> Refused:
-    """The refusal with its place in the source, and the beginning of the document."""
-    error = refused.error
+def _located(rejected: RejectedEvent, piece: Piece, source: str) -> RejectedEvent:
+    """The rejection with its place in the source, and the beginning of the document."""
+    error = rejected.error
     error.place = place_in(piece, error.place, source, is_exact=piece.error is not None)
-    return replace(refused, error=settled(error), raw=shorten(piece.excerpt))
+    return replace(rejected, error=settled(error), raw=shorten(piece.excerpt))

@@ -1,7 +1,7 @@
 """Decode XML documents from bytes, in the encoding that each document states, as XML defines it.
 
 All readers of documents decode them here, so that all accept the same encodings: UTF-8, UTF-16, and encodings of one
-byte per character that extend ASCII. A document is refused if its bytes are not in the encoding that it states, or if
+byte per character that extend ASCII. A document is rejected if its bytes are not in the encoding that it states, or if
 its first bytes imply another one.
 """
 

@@ -1,4 +1,4 @@
-"""Short excerpts of refused input: enough to recognise it."""
+"""Short excerpts of rejected input: enough to recognise it."""
 
 from __future__ import annotations
 

@@ -251,7 +251,7 @@ def _is_exact(array: Any) -> bool:
 
 
 def _is_finite(array: Any) -> bool:
-    """Whether there is no NaN and no number too large for a float: the exact reader refuses both."""
+    """Whether there is no NaN and no number too large for a float: the exact reader rejects both."""
     return _are_below(array, inf)
 
 

@@ -11,7 +11,7 @@ class Row(NamedTuple):
     """One record. It has `content` or, if it cannot be read, `error`."""
 
     position: int
-    """The index of the record in its source, from 0; refused records count."""
+    """The index of the record in its source, from 0; rejected records count."""
     line: int | None
     """The line on which the record starts, from 1, if the source has lines."""
     content: dict[str, Any] | None

@@ -1,7 +1,7 @@
 """Columns of strings read as timestamps or dates, with the results of `read_timestamp` and `read_date`.
 
 Arrow's casts accept the same texts, except those with a comma, with more than six fractional digits, or in the year 0;
-and within one cast, either all texts have a zone or none. Columns that a cast refuses are split and cleaned first.
+and within one cast, either all texts have a zone or none. Columns that a cast rejects are split and cleaned first.
 """
 
 from __future__ import annotations
@@ -83,12 +83,12 @@ def _are_longer_than_dates(values: Any) -> bool:
 
 
 def _within(values: Any, type: Any, integers: str, a_day: int) -> NDArray[np.int64] | None:
-    """The result of a cast; None if it refuses a string, or one is not certainly of the years 1 to 9999."""
+    """The result of a cast; None if it rejects a string, or one is not certainly of the years 1 to 9999."""
     import numpy as np
     from pyarrow import ArrowInvalid, array
 
     try:
-        if len(values) > _TRIAL:  # try a few first, because a cast that refuses many strings is slow
+        if len(values) > _TRIAL:  # try a few first, because a cast that rejects many strings is slow
             values.take(array(np.linspace(0, len(values) - 1, _TRIAL).astype(np.int64))).cast(type)
         ticks: NDArray[np.int64] = values.cast(type).view(integers).to_numpy().astype(np.int64)
     except ArrowInvalid:

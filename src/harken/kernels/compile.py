@@ -66,12 +66,12 @@ def inner(function: Callable[..., Any]) -> Any:
     if IS_PLAIN:
         return compiled
 
-    def refuse(*given: Any, **named: Any) -> Any:
+    def reject(*given: Any, **named: Any) -> Any:
         raise TypeError(f"{function.__name__} is an inner kernel: only kernels can call it")
 
     # Without this, Numba would call an entry that is not there.
     compiled._insert = lambda *given, **named: None
-    compiled._compile_for_args = refuse
+    compiled._compile_for_args = reject
     return compiled
 
 

@@ -378,7 +378,10 @@ def run_event(graph_words, weights_words, course_words, candidates, truths, kind
 
 @kernel
 def sort_chains(graph_words, weights_words, first):
-    """Order the slots of each conjunction from `first` on: literals that are likely to hold, or costly, come late."""
+    """Order the slots of each conjunction from `first` on: literals that are likely to hold, or costly, come late.
+
+    Literals of equal weight are ordered by their numbers, so that two chains have what they share in the same order.
+    """
     graph, weights = _graph(graph_words), _weights(weights_words)
     for conjunction in range(first, len(graph.begin) - 1):
         begin, end = graph.begin[conjunction], graph.begin[conjunction + 1]
@@ -388,7 +391,8 @@ def sort_chains(graph_words, weights_words, first):
             place = at
             while place > begin:
                 other = graph.slot_literal[graph.chain[place - 1]]
-                if (1.0 - weights.failing[other]) * weights.cost[graph.literal_predicate[other]] <= weight:
+                heavier = (1.0 - weights.failing[other]) * weights.cost[graph.literal_predicate[other]] - weight
+                if heavier < 0.0 or (heavier == 0.0 and other < literal):
                     break
                 graph.chain[place] = graph.chain[place - 1]
                 place -= 1
@@ -397,32 +401,32 @@ def sort_chains(graph_words, weights_words, first):
 
 @inlined
 def _saving(graph, weights, one, two):
-    """By how much it is cheaper to evaluate chain `one` before chain `two` (the paper's C2 - C1, for all their links).
+    """By how much it is cheaper to evaluate chain `one` before chain `two` (the paper's C2 - C1, section 4.2.4).
 
-    For each literal that both have: (1 - p) (P1 C2 - P2 C1), where P is how likely a chain gets there, and C what it
-    spends until then without the literals that both have.
+    For each literal that both have, a link: (1 - p) (P1 C2 - P2 C1), where P is how likely a chain gets to the link, and
+    C what it spends until then on literals that only it has. Both chains get to a link only if all earlier links hold.
     """
-    saved = 0.0
-    first, second = graph.begin[one], graph.begin[two]
+    saved, earlier = 0.0, 1.0
     reach_one, reach_two, spent_one, spent_two = 1.0, 1.0, 0.0, 0.0
-    # Chains are ordered alike, so links never cross except among predicates of equal weight: hence the search.
-    for at in range(first, graph.begin[one + 1]):
+    passed = graph.begin[two]
+    # Chains are ordered alike, so links never cross: behind a link of one chain are the later links of the other.
+    for at in range(graph.begin[one], graph.begin[one + 1]):
         literal = graph.slot_literal[graph.chain[at]]
-        reach, spent = 1.0, 0.0
-        is_shared = False
-        for other_at in range(second, graph.begin[two + 1]):
-            other = graph.slot_literal[graph.chain[other_at]]
-            if other == literal:
-                is_shared = True
-                break
-            spent += reach * weights.cost[graph.literal_predicate[other]]
-            reach *= 1.0 - weights.failing[other]
-        if is_shared:
-            reach_two, spent_two = reach, spent
-            saved += weights.failing[literal] * (reach_one * spent_two - reach_two * spent_one)
-        else:
+        link = passed
+        while link < graph.begin[two + 1] and graph.slot_literal[graph.chain[link]] != literal:
+            link += 1
+        if link == graph.begin[two + 1]:
             spent_one += reach_one * weights.cost[graph.literal_predicate[literal]]
-        reach_one *= 1.0 - weights.failing[literal]
+            reach_one *= 1.0 - weights.failing[literal]
+            continue
+        while passed < link:
+            own = graph.slot_literal[graph.chain[passed]]
+            spent_two += reach_two * weights.cost[graph.literal_predicate[own]]
+            reach_two *= 1.0 - weights.failing[own]
+            passed += 1
+        saved += weights.failing[literal] * earlier * (reach_one * spent_two - reach_two * spent_one)
+        earlier *= 1.0 - weights.failing[literal]
+        passed += 1
     return saved
 
 

@@ -114,7 +114,7 @@ class Compiled(NamedTuple):
         return self.plan.tree if isinstance(self.plan, ProgramPlan) else self.normal_form
 
 
-def _refuse_surrogates(text: str) -> None:
+def _reject_surrogates(text: str) -> None:
     """Raise ParseError for a text with a lone surrogate: no event and no file could hold it."""
     try:
         text.encode()
@@ -146,7 +146,7 @@ class Compiler:
             hint = BOOLEAN_OF_YAML if isinstance(text, bool) else None
             raise LanguageError(f"the text of a subscription is a string, not {type(text).__name__}", hint=hint)
         if not text.isascii():
-            _refuse_surrogates(text)
+            _reject_surrogates(text)
         return front_end.compile(text)
 
     def faults(self, text: str, language: str = DEFAULT_LANGUAGE) -> list[HarkenError]:

@@ -81,10 +81,6 @@ class Conjunction:
         absent = {path for path, constraint in self.constraints if constraint is Presence.ABSENT}
         return [need for path in self.asked() if path not in absent for need in needs_of(path)]
 
-    def every_path(self) -> list[Path]:
-        """All attributes that it reads."""
-        return [source for path in self.asked() for source in sources_of(path)]
-
     def asked(self) -> list[Path]:
         """The paths of constraints and residuals, also of derived attributes."""
         paths = [path for path, _ in self.constraints]

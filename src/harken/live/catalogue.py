@@ -178,7 +178,7 @@ class Catalogue:
             self._ids_by_number = self._arrow_by_number = None
 
     def drop_columns(self) -> None:
-        """Remove the columns that were added last, because the matcher refused them."""
+        """Remove the columns that were added last, because the matcher rejected them."""
         with self._naming:
             self._count -= len(self._columns.pop())
             self.changes += 1

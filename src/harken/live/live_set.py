@@ -19,7 +19,7 @@ from harken.live.mismatch import Asking, FirstSubscriptions
 from harken.live.numbering import Numbering
 from harken.live.subscriptions import Fault, Record, Subscription
 from harken.matchers import Capability, Entry, FormOf, Matcher
-from harken.matchers.algorithm_registry import create_matcher, create_other, refuse_incapable, refuse_unless_removing
+from harken.matchers.algorithm_registry import create_matcher, create_other, reject_incapable, reject_unless_removing
 from harken.matchers.base import Snapshot
 from harken.matchers.document_algorithms import DEFAULT_MATCHING, DocumentMatching
 from harken.matchers.kinds import DOCUMENTS, FLAT, OPERATORS, PROGRAMS, Indexes
@@ -221,11 +221,11 @@ class LiveSet:
             with suppress(LimitError):  # too large: it goes to the index of programs
                 _ = compiled.normal_form  # raises for a contradiction that only the normal form shows
         if self._is_limited:
-            refuse_incapable(self.algorithm, compiled.capabilities)
-        self.documents.refuse_incapable(compiled.plan, compiler.limits)
+            reject_incapable(self.algorithm, compiled.capabilities)
+        self.documents.reject_incapable(compiled.plan, compiler.limits)
         return compiled
 
-    def refuse_taken(self, id: str, also: Container[str] = ()) -> None:
+    def reject_taken(self, id: str, also: Container[str] = ()) -> None:
         """Raise DuplicateIdError if the id is in use."""
         if id in self.catalogue or id in also:
             raise DuplicateIdError(f"the id {id!r} is taken", hint="pass replace=True to replace the subscription")
@@ -242,7 +242,7 @@ class LiveSet:
         current = (self.catalogue.get(record.id) for record, _ in prepared) if len(self.catalogue) else ()
         leaving = [*(each for each in current if each is not None), *gone]
         if leaving:
-            refuse_unless_removing(self.algorithm)
+            reject_unless_removing(self.algorithm)
         numbers = self.numbering.take(len(prepared))
         new = [
             Subscription(record.id, record.where, record.language, number, record.fields, form.warnings)
@@ -288,7 +288,7 @@ class LiveSet:
 
     def remove(self, subscription: Subscription) -> None:
         """Remove a subscription. Raises CapabilityError if the algorithm cannot remove any."""
-        refuse_unless_removing(self.algorithm)
+        reject_unless_removing(self.algorithm)
         self.index.remove([subscription.number])
         self.forget([subscription])
 
@@ -324,11 +324,15 @@ class LiveSet:
 
     def names_to_decode(self) -> frozenset[str] | None:
         """Names of the attributes that decoded events need, with those that operators read; None: all."""
+        return self.with_names_read(self.decoded_names)
+
+    def with_names_read(self, names: frozenset[str] | None) -> frozenset[str] | None:
+        """These names, and those of the attributes that operators read; None: all."""
         matcher = self.index.others().get(OPERATORS)
-        if self.decoded_names is None or not isinstance(matcher, CallsOperators):
-            return self.decoded_names
+        if names is None or not isinstance(matcher, CallsOperators):
+            return names
         reads = matcher.reads()
-        return None if reads is None else self.decoded_names | reads
+        return None if reads is None else names | reads
 
     def drop_unused_names(self) -> None:
         """Stop decoding attributes that only removed subscriptions used."""

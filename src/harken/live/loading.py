@@ -135,7 +135,7 @@ def _put(live: LiveSet, prepared: list[Prepared], compiler: Compiler, replace: b
     for record, form in prepared:
         try:
             if not replace:
-                live.refuse_taken(record.id, accepted)
+                live.reject_taken(record.id, accepted)
             accepted[record.id] = (record, form)
         except HarkenError as error:
             faults.append(record.fault(error))

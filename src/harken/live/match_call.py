@@ -38,14 +38,14 @@ class BatchCall:
         seconds = {"decode": began - started, "match": perf_counter() - began}
         counts = of_batch(batch, live.readings(), len(results) > 1)
         unparsed.add(counts)
-        return BatchMatches(results, decoded.refused, self._reading, seconds, counts)
+        return BatchMatches(results, decoded.rejected, self._reading, seconds, counts)
 
 
 def match_decoded(live: LiveSet, decoded: Decoded, started: float, threads: int, unparsed: Unparsed) -> BatchMatches:
     """Match events that were decoded before. Raises EventError if they lack an attribute that subscriptions use."""
     with BatchCall(live) as call:
         matches = call.match(decoded, started, threads, unparsed)
-    _refuse_narrow(decoded.batch.names, live.names_to_decode())
+    _reject_narrow(decoded.batch.names, live.names_to_decode())
     return matches
 
 
@@ -83,7 +83,7 @@ def match_one(live: LiveSet, raw: Any, started: float, unparsed: Unparsed) -> Ma
     return Matches(ids, match.candidates, errors, seconds)
 
 
-def _refuse_narrow(names: frozenset[str] | None, needed: frozenset[str] | None) -> None:
+def _reject_narrow(names: frozenset[str] | None, needed: frozenset[str] | None) -> None:
     """Raise EventError if events were decoded without an attribute that subscriptions use."""
     if names is None or (needed is not None and needed <= names):
         return

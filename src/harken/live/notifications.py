@@ -1,4 +1,4 @@
-"""The results that are delivered: a notification for every match, a dead letter for everything refused.
+"""The results that are delivered: a notification for every match, a dead letter for everything rejected.
 
 The fields of both, their order and their types are defined here for every output, such as the sinks of a pipeline and
 the answers of `harken.spark.match`.
@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, get_args, get_type_hints
 
 from harken.errors import DecodeError, HarkenError
-from harken.events import Refused
+from harken.events import RejectedEvent
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 EVENT_ID, SUBSCRIPTION_ID = "event_id", "subscription_id"
 DECODE, TYPE, VALIDATE, LATE, MATCH = "decode", "type", "validate", "late", "match"
 STAGES = (DECODE, TYPE, VALIDATE, LATE, MATCH)
-"""The stages at which something is refused. At `type` it is a single value, whose event is still matched; at `match`
+"""The stages at which something is rejected. At `type` it is a single value, whose event is still matched; at `match`
 the event failed with one subscription and was matched with the others."""
 
 
@@ -38,7 +38,7 @@ class NotificationRow:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterRow:
-    """A refused event, a refused value of an event, or an event that failed with one subscription."""
+    """A rejected event, a rejected value of an event, or an event that failed with one subscription."""
 
     event_id: str | None
     stage: str
@@ -52,12 +52,12 @@ class DeadLetterRow:
     batch_id: int
 
     @classmethod
-    def of_refused(
-        cls, refused: Refused, event_id: str | None, match_time: datetime, index_version: int, batch_id: int
+    def of_rejected(
+        cls, rejected: RejectedEvent, event_id: str | None, match_time: datetime, index_version: int, batch_id: int
     ) -> DeadLetterRow:
         """The dead letter of an event that could not be decoded, or is not valid."""
-        stage = DECODE if isinstance(refused.error, DecodeError) else VALIDATE
-        return cls(event_id, stage, str(refused.error), None, refused.raw, match_time, index_version, batch_id)
+        stage = DECODE if isinstance(rejected.error, DecodeError) else VALIDATE
+        return cls(event_id, stage, str(rejected.error), None, rejected.raw, match_time, index_version, batch_id)
 
 
 Record = type[NotificationRow] | type[DeadLetterRow]

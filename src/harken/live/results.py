@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from harken.concurrency.caching import cached_property
 from harken.errors import HarkenError
-from harken.events import EventBatch, Refused
+from harken.events import EventBatch, RejectedEvent
 from harken.live.notebook import (
     EVENT,
     MOST_SHOWN,
@@ -74,7 +74,7 @@ class Reading:
 
 
 class BatchMatches:
-    """The matches of a batch. There is an item for every event; a refused event has no matches.
+    """The matches of a batch. There is an item for every event; a rejected event has no matches.
 
     `numbers` and `offsets` are ready at once; `ids`, `arrow_ids()` and the like are made on demand.
     """
@@ -82,7 +82,7 @@ class BatchMatches:
     def __init__(
         self,
         results: list[tuple[EventBatch, MatchResult]],
-        refused: tuple[Refused, ...],
+        rejected: tuple[RejectedEvent, ...],
         reading: Reading,
         seconds: dict[str, float],
         unparsed: UnparsedCounts = NONE_UNPARSED,
@@ -90,7 +90,7 @@ class BatchMatches:
         self._results = results
         self._unparsed = unparsed
         self._reading = reading
-        self.refused = refused
+        self.rejected = rejected
         self.seconds = seconds
         """The time spent on each step: decode and match."""
 
@@ -98,12 +98,12 @@ class BatchMatches:
     def positions(self) -> list[int]:
         """The position of each event in the input, from 0."""
         matched = [position for batch, _ in self._results for position in batch.positions]
-        return sorted([*matched, *(each.position for each in self.refused)]) if self.refused else matched
+        return sorted([*matched, *(each.position for each in self.rejected)]) if self.rejected else matched
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
         """The matches of event i are `numbers[offsets[i] : offsets[i + 1]]`."""
-        if len(self._results) == 1 and not self.refused:
+        if len(self._results) == 1 and not self.rejected:
             return self._results[0][1].offsets
         import numpy as np
 
@@ -221,7 +221,7 @@ class BatchMatches:
         table = self._table(slice(MOST_SHOWN))
         title = [counted(len(self), "event"), counted(len(self.numbers), "match", "matches")]
         title += [
-            f"{len(each):,} {what}" for each, what in ((self.refused, "refused"), (self.errors, "failed")) if each
+            f"{len(each):,} {what}" for each, what in ((self.rejected, "rejected"), (self.errors, "failed")) if each
         ]
         rows = [list(row.values()) for row in table.to_pylist()]
         return html_table(", ".join(title), table.column_names, rows, len(self.numbers) - len(rows))
@@ -238,13 +238,13 @@ class BatchMatches:
         return len(self.positions)
 
     def __repr__(self) -> str:
-        return f"<BatchMatches: {len(self)} events, {len(self.numbers)} matches, {len(self.refused)} refused>"
+        return f"<BatchMatches: {len(self)} events, {len(self.numbers)} matches, {len(self.rejected)} rejected>"
 
     def _placed(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """A value for every event, 0 for those that were refused."""
+        """A value for every event, 0 for those that were rejected."""
         import numpy as np
 
-        if not self.refused:
+        if not self.rejected:
             return values
         order = [position for batch, _ in self._results for position in batch.positions]
         placed = np.zeros(len(self.positions), np.int64)

@@ -54,13 +54,13 @@ class Record:
     line: int | None = None
 
     def fault(self, error: HarkenError) -> Fault:
-        """The fault by which this record is refused."""
+        """The fault by which this record is rejected."""
         return Fault(self.position, self.id, error, self.line)
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A subscription that was refused: its position in the input, its id if it has one, and the reason."""
+    """A subscription that was rejected: its position in the input, its id if it has one, and the reason."""
 
     position: int
     id: str | None
@@ -130,7 +130,7 @@ def record_of(content: Mapping[str, Any], position: int, line: int | None = None
         fields = {name: value for name, value in content.items() if name not in _RESERVED} or NO_FIELDS
         return Record(position, checked_id(raw_id), where, content.get("language") or "sql", fields, line)
     except HarkenError as error:
-        return Fault(position, _id_of_refused(raw_id), error, line)
+        return Fault(position, _id_of_rejected(raw_id), error, line)
 
 
 def _fields_hint(content: Mapping[Any, Any]) -> str | None:
@@ -143,8 +143,8 @@ def _fields_hint(content: Mapping[Any, Any]) -> str | None:
     return f"it has {', '.join(f'`{name}`' for name in names[:8])}" if names else None
 
 
-def _id_of_refused(given: object) -> str | None:
-    """The id of a refused record, if it is valid or at least a string."""
+def _id_of_rejected(given: object) -> str | None:
+    """The id of a rejected record, if it is valid or at least a string."""
     try:
         return checked_id(given)
     except InvalidIdError:

@@ -43,7 +43,7 @@ OTHER_KINDS = {
 
 def create_matcher(algorithm: str, limits: Limits = DEFAULT_LIMITS, **options: Any) -> Matcher:
     """A new matcher. Raises CapabilityError for an unknown algorithm or option, or an invalid value of an option."""
-    refuse_unknown_options(algorithm, options)
+    reject_unknown_options(algorithm, options)
     matcher: Matcher = _factory(algorithm)(limits=limits, **options)
     return matcher
 
@@ -52,7 +52,7 @@ def load_matcher(
     algorithm: str, files: Mapping[str, ArrayFile], limits: Limits, options: Mapping[str, Any]
 ) -> Matcher | None:
     """The matcher saved as these files; None if there is none, or if its layout is too old to be read."""
-    refuse_unknown_options(algorithm, options)
+    reject_unknown_options(algorithm, options)
     factory = _factory(algorithm)
     if not issubclass(factory, Loads):
         return None
@@ -109,19 +109,19 @@ def algorithm_summary(algorithm: str) -> str:
     return (module.__doc__ or "").strip().partition("\n")[0]
 
 
-def refuse_incapable(algorithm: str, required: frozenset[Capability]) -> None:
+def reject_incapable(algorithm: str, required: frozenset[Capability]) -> None:
     """Raise CapabilityError if an algorithm lacks a required capability. The hint names algorithms that have all."""
-    _refuse(algorithm, required, {name: algorithm_capabilities(name) for name in ALGORITHMS})
+    _reject(algorithm, required, {name: algorithm_capabilities(name) for name in ALGORITHMS})
 
 
-def refuse_unless_removing(algorithm: str) -> None:
+def reject_unless_removing(algorithm: str) -> None:
     """Raise CapabilityError if the algorithm cannot remove subscriptions."""
     required = frozenset({Trait.UNSUBSCRIBE})
     if not required <= algorithm_traits(algorithm):
-        _refuse(algorithm, required, {name: algorithm_traits(name) for name in ALGORITHMS})
+        _reject(algorithm, required, {name: algorithm_traits(name) for name in ALGORITHMS})
 
 
-def refuse_unknown_options(algorithm: str, options: Mapping[str, Any]) -> None:
+def reject_unknown_options(algorithm: str, options: Mapping[str, Any]) -> None:
     """Raise CapabilityError for an option that the algorithm does not take."""
     takes = algorithm_options(algorithm)
     for name in options:
@@ -131,7 +131,7 @@ def refuse_unknown_options(algorithm: str, options: Mapping[str, Any]) -> None:
             raise CapabilityError(message, hint=did_you_mean(name, takes) or listed)
 
 
-def _refuse(algorithm: str, required: frozenset[Any], able: Mapping[str, frozenset[Any]]) -> None:
+def _reject(algorithm: str, required: frozenset[Any], able: Mapping[str, frozenset[Any]]) -> None:
     lacking = required - able[algorithm]
     if lacking:
         others = [name for name, abilities in able.items() if required <= abilities]

@@ -10,7 +10,7 @@ from harken.announced import Announced, imported, target_of
 from harken.errors import CapabilityError, UnavailableError
 from harken.language.compiled import Plan
 from harken.language.xpath.document_plan import DocumentPlan
-from harken.language.xpath.linear import refuse_unlinear
+from harken.language.xpath.linear import reject_unlinear
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.algorithm_registry import options_of, takes_option
 from harken.matchers.base import Matcher
@@ -64,12 +64,12 @@ class DocumentMatching:
         matcher: Matcher = self._factory(limits, **self.options)
         return matcher
 
-    def refuse_incapable(self, plan: Plan, limits: Limits) -> None:
+    def reject_incapable(self, plan: Plan, limits: Limits) -> None:
         """Raise CapabilityError for an expression that the algorithm does not take, LimitError for a large one."""
         if not isinstance(plan, DocumentPlan) or getattr(self._factory, "takes_all", True):
             return
         try:
-            refuse_unlinear(plan.expression, limits)
+            reject_unlinear(plan.expression, limits)
         except UnavailableError as error:
             raise CapabilityError(
                 f"`{self.algorithm}` cannot do this: {error.message}", hint=f"documents='{DEFAULT_DOCUMENTS}' can"

@@ -49,7 +49,7 @@ class CallCounts:
     failures: int = 0
     timeouts: int = 0
     retries: int = 0
-    refused: int = 0
+    rejected: int = 0
     """Evaluations that were not made because the operator was paused."""
     seconds: float = 0.0
 
@@ -111,11 +111,11 @@ class Caller:
     def _count_each(self, rows: Sequence[Evaluation], work: Callable[[], list[Outcome]]) -> list[Outcome]:
         paused = self._pause()
         if paused is not None:
-            return self._refuse(paused, len(rows))
-        started, refused = perf_counter(), self.counts.refused
+            return self._reject(paused, len(rows))
+        started, rejected = perf_counter(), self.counts.rejected
         outcomes = work()
         with self._lock:
-            made = len(rows) - (self.counts.refused - refused)  # the operator may have been paused on the way
+            made = len(rows) - (self.counts.rejected - rejected)  # the operator may have been paused on the way
             self.counts.calls += made
             self.counts.evaluations += made
             self.counts.seconds += perf_counter() - started
@@ -132,7 +132,7 @@ class Caller:
         for turn in range(self.operator.retries + 1):
             paused = self._pause()
             if paused is not None:
-                return self._refuse(paused, 1)[0]
+                return self._reject(paused, 1)[0]
             try:
                 with self._turn():
                     result = self._timed(work)
@@ -187,7 +187,7 @@ class Caller:
         for turn in range(operator.retries + 1):
             paused = self._pause()
             if paused is not None:
-                return self._refuse(paused, 1)[0]
+                return self._reject(paused, 1)[0]
             try:
                 answer = await asyncio.wait_for(operator.function(row.event, *row.arguments), operator.timeout)
                 outcome = self._read(answer, _free_count(row))
@@ -206,7 +206,7 @@ class Caller:
     def _batch(self, rows: Sequence[Evaluation]) -> list[Outcome]:
         paused = self._pause()
         if paused is not None:
-            return self._refuse(paused, len(rows))
+            return self._reject(paused, len(rows))
         started = perf_counter()
         free = _free_count(rows[0])
         function = self.operator.function
@@ -250,9 +250,9 @@ class Caller:
             return OperatorError(message, hint=f"it is not called for {self.operator.pause:g} seconds")
         return None
 
-    def _refuse(self, error: OperatorError, count: int) -> list[Outcome]:
+    def _reject(self, error: OperatorError, count: int) -> list[Outcome]:
         with self._lock:
-            self.counts.refused += count
+            self.counts.rejected += count
         return [error] * count
 
     def _failed(self, problem: BaseException) -> HarkenError:

@@ -169,7 +169,7 @@ class _Batch:
             (column(FAULT).isNotNull(), DECODE, column(FAULT)),
             (column(ID).isNull(), VALIDATE, f.lit(f"the event has no id: `{self._source.event_id}` is missing")),
         ]
-        if late_before is not None and self._source.late == "refuse":
+        if late_before is not None and self._source.late == "reject":
             bound = f", before {late_before:%F %T%z}"
             text = f.concat(f.lit("the time of the event is "), time.cast("string"), f.lit(bound))
             rejections.append((is_late, LATE, text))

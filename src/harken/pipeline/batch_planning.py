@@ -22,7 +22,7 @@ from harken.spark.frames import column, require_column
 from harken.spark.index_versions import IndexVersion
 from harken.spark.local import opened
 from harken.spark.matching import Strategy, choose
-from harken.spark.mismatches import refuse_unreadable
+from harken.spark.mismatches import reject_unreadable
 from harken.spark.session_facts import parallelism
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def plan(config: Config) -> PipelinePlan:
         events = enriched(source.events, config.enrichments)
         for name in config.match.columns:
             require_column(events.select(*map(column, event_columns(events))), name, "events")
-        refuse_unreadable(index, source.matched, spark)
+        reject_unreadable(index, source.matched, spark)
         opening = subscriptions.opening
         return PipelinePlan(
             settings=tuple(config.describe()),

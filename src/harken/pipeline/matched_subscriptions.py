@@ -1,6 +1,6 @@
 """The subscriptions of a pipeline: the current version of their index, and the next one when their source changes.
 
-The next version is made from the current one: only new and changed subscriptions are parsed and indexed. A refused
+The next version is made from the current one: only new and changed subscriptions are parsed and indexed. A rejected
 change is reported once, and the current version stays.
 """
 
@@ -63,22 +63,22 @@ class Subscriptions:
         """The subscriptions of the current version by id, as the source had them."""
         self._unchanged_state: str | None = None
         """A later state of the source with the same subscriptions."""
-        self._refused_state: str | None = None
-        """The state of the source that was refused last."""
+        self._rejected_state: str | None = None
+        """The state of the source that was rejected last."""
 
     def current(self) -> IndexVersion:
         """The current version. The first call opens or builds it, or updates the stored one.
 
         Raises HarkenError, with all faults of the subscriptions, if there is no version. If a change since the stored
-        version is refused, a stream continues with the stored one, and `opening` reports the refusal.
+        version is rejected, a stream continues with the stored one, and `opening` reports the rejection.
         """
         if self._version is None:
             stored = None if self._source is None else self._stored()
             self._version = stored or (self._index.current() if self._source is None else self._first())
             if stored is not None:
                 self.opening = self.refresh()
-                if self.opening is not None and self.opening.refused is not None and not self._is_stream:
-                    raise SubscriptionError(self.opening.refused)
+                if self.opening is not None and self.opening.rejected is not None and not self._is_stream:
+                    raise SubscriptionError(self.opening.rejected)
             self._note_mismatches(self._version)
         return self._version
 
@@ -119,25 +119,25 @@ class Subscriptions:
             report = self._newer(last) if self._source is None else self._changed(last)
         except Exception as error:  # the current version stays
             reason = str(error) if isinstance(error, HarkenError | OSError) else f"{type(error).__name__}: {error}"
-            return self._refuse(last, f"unreadable: {reason}", reason)
-        if report is not None and report.refused is None:
-            self._version, self._refused_state = report.version, None
+            return self._reject(last, f"unreadable: {reason}", reason)
+        if report is not None and report.rejected is None:
+            self._version, self._rejected_state = report.version, None
         return report
 
-    def _refuse(
+    def _reject(
         self, last: IndexVersion, state: str, reason: str, faults: Sequence[SubscriptionFault] = ()
     ) -> RefreshReport | None:
-        """The report of a refused change; None if it was reported before."""
-        if state == self._refused_state:
+        """The report of a rejected change; None if it was reported before."""
+        if state == self._rejected_state:
             return None
-        self._refused_state = state
-        return RefreshReport(last, faults=tuple(faults), refused=reason)
+        self._rejected_state = state
+        return RefreshReport(last, faults=tuple(faults), rejected=reason)
 
     def _newer(self, last: IndexVersion) -> RefreshReport | None:
         """The report of a version that another process has published in the index; None if there is none."""
         current = self._index.current()
         if current.version == last.version and current.fingerprint == last.fingerprint:
-            self._refused_state = None
+            self._rejected_state = None
             return None
         difference = current.subscriptions - last.subscriptions
         added, removed = max(difference, 0), max(-difference, 0)
@@ -171,9 +171,9 @@ class Subscriptions:
         assert self._source is not None
         state = self._source.state()
         if self._digest(state) == last.source or state == self._unchanged_state:
-            self._refused_state = None
+            self._rejected_state = None
             return None
-        if state == self._refused_state:
+        if state == self._rejected_state:
             return None
         contents = self._source.poll()
         if self._source.state() != state:
@@ -182,21 +182,21 @@ class Subscriptions:
         before = self._records if self._records is not None else contents_of(each.record() for each in engine).records
         changes = changes_between(before, contents.records, engine.sequence or 0)
         if not changes and not contents.faults:
-            self._records, self._unchanged_state, self._refused_state = contents.records, state, None
+            self._records, self._unchanged_state, self._rejected_state = contents.records, state, None
             return None
         if len(changes) > max(_REBUILD_CHANGES, len(before) // _REBUILD_SHARE):
             engine, faults = self._built(contents)
         else:
             faults = _located([*contents.faults, *engine.apply(changes).faults], contents)
         if faults and not self._skips:
-            return self._refuse(last, state, str(listed(faults)), faults)
+            return self._reject(last, state, str(listed(faults)), faults)
         if not len(engine) and before and not contents.may_be_empty:
             reason = "the source has no subscriptions any more, which is probably a mistake"
-            return self._refuse(last, state, reason, faults)
+            return self._reject(last, state, reason, faults)
         try:
             version = self._published(engine, state)
         except MismatchError as error:
-            return self._refuse(last, state, str(error))
+            return self._reject(last, state, str(error))
         self._records, self._unchanged_state = contents.records, None
         removed = sum(each.record is None for each in changes)
         replaced = sum(each.record is not None and each.id in before for each in changes)

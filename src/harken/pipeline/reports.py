@@ -28,7 +28,7 @@ class BatchReport:
 
 @dataclass(frozen=True, slots=True)
 class RefreshReport:
-    """A change of the subscriptions' source, applied or refused."""
+    """A change of the subscriptions' source, applied or rejected."""
 
     version: IndexVersion
     """The current version after the change."""
@@ -36,15 +36,15 @@ class RefreshReport:
     replaced: int = 0
     removed: int = 0
     faults: tuple[SubscriptionFault, ...] = ()
-    """Faults of the subscriptions that were left out or that caused the refusal of the change."""
-    refused: str | None = None
-    """Why the whole change was refused; None if it was applied."""
+    """Faults of the subscriptions that were left out or that caused the rejection of the change."""
+    rejected: str | None = None
+    """Why the whole change was rejected; None if it was applied."""
     mismatches: Mismatches = NO_MISMATCHES
     """What the subscriptions use and the events do not have."""
 
     def __str__(self) -> str:
-        if self.refused is not None:
-            return f"a change of the subscriptions is refused, version {self.version.version} stays: {self.refused}"
+        if self.rejected is not None:
+            return f"a change of the subscriptions is rejected, version {self.version.version} stays: {self.rejected}"
         parts = [f"{self.added:,} added", f"{self.replaced:,} replaced", f"{self.removed:,} removed"]
         left_out = [f"{len(self.faults):,} left out"] if self.faults else []
         is_new = bool(self.added or self.replaced or self.removed or self.faults)

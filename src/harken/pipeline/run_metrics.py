@@ -37,7 +37,7 @@ class Meter:
         self.mode = config.mode
         self.counts = Counts()
         self.batches = 0
-        self.refused_changes = 0
+        self.rejected_changes = 0
         self.last: BatchReport | None = None
         self._started = time.monotonic()
         self._json = None if config.metrics.json is None else Path(config.metrics.json)
@@ -57,7 +57,7 @@ class Meter:
             self.counts += report.counts
             self.last = report
         else:
-            self.refused_changes += report.refused is not None
+            self.rejected_changes += report.rejected is not None
         self._line(line_of(report))
         self._update()
 
@@ -107,7 +107,7 @@ def line_of(report: Report) -> dict[str, Any]:
         "replaced": report.replaced,
         "removed": report.removed,
         "left_out": len(report.faults),
-        "refused": report.refused,
+        "rejected": report.rejected,
     }
     return line | ({"mismatches": report.mismatches.to_dict()} if report.mismatches else {})
 
@@ -146,7 +146,7 @@ def prometheus_text(meter: Meter, succeeded: bool | None = None) -> str:
     text.add("odd_values_total", "counter", "Values of another kind than subscriptions compare with.", *odd)
     text.add("batches_total", "counter", "Batches that are done.", meter.batches)
     text.add(
-        "refused_changes_total", "counter", "Changes of the subscriptions that were refused.", meter.refused_changes
+        "rejected_changes_total", "counter", "Changes of the subscriptions that were rejected.", meter.rejected_changes
     )
     text.add("run_seconds", "gauge", "Time since the run began.", round(meter.seconds, 3))
     if last is not None:

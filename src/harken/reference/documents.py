@@ -178,7 +178,7 @@ class _Reader:
             raise LimitError(message, limit="max_event_bytes")
 
     def _doctype(self, *_: object) -> None:
-        raise DecodeError("the document has a DOCTYPE, which is refused")
+        raise DecodeError("the document has a DOCTYPE, which is rejected")
 
     def _start(self, name: str, attributes: list[str]) -> None:
         self._end_text()

@@ -26,7 +26,7 @@ class CodedDomain(Domain):
 
     def read(self, raw: object) -> str:
         if not isinstance(raw, str) or raw not in self._codes:
-            raise self.refusal(raw, hint=self._hint(raw))
+            raise self.rejection(raw, hint=self._hint(raw))
         return str.__str__(raw)  # str() of a string enumeration's member is its name
 
     def read_text(self, text: str) -> str:
@@ -36,7 +36,7 @@ class CodedDomain(Domain):
         """The index of a value in `values`. Raises InvalidValueError."""
         code = self._codes.get(value)
         if code is None:
-            raise self.refusal(value, hint=self._hint(value))
+            raise self.rejection(value, hint=self._hint(value))
         return code
 
     def runs(self, operator: str, value: str, wanted: bool) -> list[tuple[int, int]]:

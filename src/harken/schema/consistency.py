@@ -62,7 +62,7 @@ class Examination:
                 continue
             # An unknown event type might have allowed these attributes, so they are no faults.
             if domain is None or (all_types_known and path not in view.rules):
-                self._refuse_extra(path, names)
+                self._reject_extra(path, names)
                 continue
             self._read(path, domain, raw)
             if all_types_known:
@@ -111,7 +111,7 @@ class Examination:
                 problem = f"attribute `{format_path(path)}`, mandatory in event type `{owner}`, is missing"
                 self.faults.append(AttributeRuleError(problem))
 
-    def _refuse_extra(self, path: Path, names: Iterable[str]) -> None:
+    def _reject_extra(self, path: Path, names: Iterable[str]) -> None:
         """Rule R3."""
         name = format_path(path)
         declared = self.schema.attributes

@@ -59,7 +59,7 @@ class Domain(ABC):
             return None
         return COMPARISONS[operator](left, right)
 
-    def refusal(self, raw: object, hint: str | None = None) -> InvalidValueError:
+    def rejection(self, raw: object, hint: str | None = None) -> InvalidValueError:
         """The error for a value outside this domain."""
         expected = self.describe()
         named = "" if self.name in BUILT_IN else f" (domain `{self.name}`)"
@@ -84,13 +84,13 @@ class IntegerDomain(Domain):
     def read(self, raw: object) -> int:
         number = _whole(raw)
         if number is None or not self._first <= number <= self._last:
-            raise self.refusal(raw)
+            raise self.rejection(raw)
         return number
 
     def read_text(self, text: str) -> int:
         number = _number(text)
         if number is None:
-            raise self.refusal(text)
+            raise self.rejection(text)
         return self.read(number)
 
     def describe(self) -> str:
@@ -119,16 +119,16 @@ class FloatDomain(Domain):
         if isinstance(raw, Decimal) and not raw.is_nan():
             nearest = float(raw)
             if isinf(nearest) and raw.is_finite():
-                raise self.refusal(raw, hint="it is too large for a 64-bit float")
+                raise self.rejection(raw, hint="it is too large for a 64-bit float")
             return nearest
         if isinstance(raw, float) and raw == raw:
             return float(raw)
-        raise self.refusal(raw)
+        raise self.rejection(raw)
 
     def read_text(self, text: str) -> int | float:
         number = _number(text)
         if number is None:
-            raise self.refusal(text)
+            raise self.rejection(text)
         return self.read(number)
 
     def describe(self) -> str:
@@ -143,7 +143,7 @@ class StringDomain(Domain):
 
     def read(self, raw: object) -> str:
         if not isinstance(raw, str):
-            raise self.refusal(raw)
+            raise self.rejection(raw)
         return str.__str__(raw)  # str() of a string enumeration's member is its name
 
     def read_text(self, text: str) -> str:
@@ -161,13 +161,13 @@ class BooleanDomain(Domain):
 
     def read(self, raw: object) -> bool:
         if not isinstance(raw, bool):
-            raise self.refusal(raw)
+            raise self.rejection(raw)
         return raw
 
     def read_text(self, text: str) -> bool:
         word = text.strip().lower()
         if word not in ("true", "false"):
-            raise self.refusal(text, hint="write true or false")
+            raise self.rejection(text, hint="write true or false")
         return word == "true"
 
     def describe(self) -> str:
@@ -188,7 +188,7 @@ class TimestampDomain(Domain):
                 return _plain_datetime(utc(raw))
         except ValueError:
             pass
-        raise self.refusal(raw)
+        raise self.rejection(raw)
 
     def read_text(self, text: str) -> datetime:
         return self.read(text.strip())
@@ -208,10 +208,10 @@ class DateDomain(Domain):
             try:
                 return parse_date(raw)
             except ValueError:
-                raise self.refusal(raw) from None
+                raise self.rejection(raw) from None
         if isinstance(raw, date) and not isinstance(raw, datetime):
             return date(raw.year, raw.month, raw.day)
-        raise self.refusal(raw)
+        raise self.rejection(raw)
 
     def read_text(self, text: str) -> date:
         return self.read(text.strip())

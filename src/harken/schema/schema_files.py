@@ -88,7 +88,7 @@ class _Reader:
     def schema(self) -> Schema | None:
         """The schema; None if the document has faults."""
         content = self._document.content
-        self._document.refuse_unknown(content, _TOP_LEVEL, "the schema")
+        self._document.reject_unknown(content, _TOP_LEVEL, "the schema")
         version = content.get("version", 1)
         if type(version) is not int or version < 1:
             self._document.fault(("version",), "`version` is an integer from 1")

@@ -14,7 +14,6 @@ from harken.store import ApiKey, StoredSubscription
 from harken.store.store import microseconds
 
 PUBLISH, SUBSCRIBE, ADMIN = "publish", "subscribe", "admin"
-SCOPES = (PUBLISH, SUBSCRIBE, ADMIN)
 _KEY_SECONDS = 3.0
 """How long a looked-up key is trusted. Streams opened meanwhile end at the next check for removed keys, so that none
 outlives its key by five seconds."""
@@ -127,7 +126,7 @@ class AccessControl:
             if each is None or token_name(each) not in names:
                 caller.require(SUBSCRIBE)
                 if each is None or not caller.opens(each):
-                    raise _refusal(caller, id, is_gone)
+                    raise _rejection(caller, id, is_gone)
             if is_gone:
                 raise UnknownIdError(f"there is no subscription {id!r:.80}")
             subscriptions.append(each)
@@ -178,7 +177,7 @@ def hashed_key(authorization: str) -> bytes | None:
     return hashed(key.strip()) if key.strip() and scheme.lower() == "bearer" else None
 
 
-def _refusal(caller: Requester, id: str, is_gone: bool) -> HarkenError:
+def _rejection(caller: Requester, id: str, is_gone: bool) -> HarkenError:
     """The error if a caller may not open a subscription. Without ticket and key, it does not reveal which ids exist."""
     if not caller.tickets and caller.key is None:
         return AccessError("this needs the ticket of the subscription", hint="send it as `Harken-Ticket: TICKET`")

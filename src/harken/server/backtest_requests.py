@@ -124,7 +124,7 @@ class BacktestRunner:
         engine = Engine(served.schema, limits=inside.limits, operators=tuple(inside.operators.values()))
         engine.subscribe("tried", request.where, request.language)
         sizes = self._store.latest_sizes(request.events)
-        _refuse_too_much(sizes, settings.max_backtest_bytes)
+        _reject_too_much(sizes, settings.max_backtest_bytes)
         tally = _Tally(request.limit, settings.max_answer_bytes)
         decoders = Decoders()
         for events in self._chunks(sizes):
@@ -152,7 +152,7 @@ class BacktestRunner:
             most = min(_LARGEST_CHUNK, most * 2) if is_quick else max(1, most // 2)
 
 
-def _refuse_too_much(sizes: list[tuple[int, int]], most: int) -> None:
+def _reject_too_much(sizes: list[tuple[int, int]], most: int) -> None:
     """Raise LimitError if the events have more than `most` bytes together. A single event may have any size."""
     count = fitting((size for _, size in sizes), most)
     if count < len(sizes):

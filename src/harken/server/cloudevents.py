@@ -38,7 +38,7 @@ def binary_envelope(headers: Mapping[str, str], body: bytes) -> bytes:
                 hint = "use letters and digits only"
                 raise DecodeError(f"`ce-{key}` is not an attribute of a CloudEvent", hint=hint)
             envelope[key] = unquote(value)
-    refuse_incomplete(envelope)
+    reject_incomplete(envelope)
     content_type = headers.get("content-type")
     if content_type:
         envelope["datacontenttype"] = content_type
@@ -51,7 +51,7 @@ def binary_envelope(headers: Mapping[str, str], body: bytes) -> bytes:
 def _data(body: bytes, content_type: str) -> bytes:
     """The data as a member of the envelope."""
     if _JSON_TYPE.match(content_type):
-        _refuse_no_json(body)
+        _reject_no_json(body)
         return b', "data": ' + body
     if _TEXT_TYPE.match(content_type):
         try:
@@ -61,7 +61,7 @@ def _data(body: bytes, content_type: str) -> bytes:
     return b', "data_base64": ' + json.dumps(base64.b64encode(body).decode()).encode()
 
 
-def _refuse_no_json(body: bytes) -> None:
+def _reject_no_json(body: bytes) -> None:
     """Raise DecodeError unless the data is JSON. `1, "id": 2` is not, but would be inside the envelope."""
     try:
         json.loads(body)
@@ -69,7 +69,7 @@ def _refuse_no_json(body: bytes) -> None:
         raise DecodeError(f"the data is not JSON: {error}") from None
 
 
-def refuse_incomplete(envelope: Mapping[str, Any]) -> None:
+def reject_incomplete(envelope: Mapping[str, Any]) -> None:
     """Raise DecodeError unless an envelope has the attributes that CloudEvents require."""
     for name in _REQUIRED:
         if not isinstance(envelope.get(name), str) or not envelope[name]:

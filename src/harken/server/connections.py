@@ -60,7 +60,7 @@ class _Connection(HttpToolsProtocol):
             self._head_bytes += len(data)
             if self._head_bytes > self.settings.max_header_bytes:
                 most = self.settings.max_header_bytes
-                self._refuse(LimitError(f"the head has more than {most:,} bytes", limit="max_header_bytes"))
+                self._reject(LimitError(f"the head has more than {most:,} bytes", limit="max_header_bytes"))
                 return
         elif self._awaited == _NOTHING and self.timeout_keep_alive_task is None and self._is_answered:
             self._await(_HEAD)  # ends of lines between requests, or the rest of an unread body
@@ -121,14 +121,14 @@ class _Connection(HttpToolsProtocol):
                 self._set_timer()
                 return
             message = f"the head of the request did not arrive within {settings.header_timeout:g} s"
-            self._refuse(LimitError(message, limit="header_timeout"))
+            self._reject(LimitError(message, limit="header_timeout"))
         elif self._was_paused or self._window_bytes >= settings.min_body_rate * settings.body_timeout:
             self._set_timer()
         else:
             message = f"the body arrived at less than {settings.min_body_rate:,} bytes a second"
-            self._refuse(LimitError(message, limit="body_timeout"))
+            self._reject(LimitError(message, limit="body_timeout"))
 
-    def _refuse(self, error: LimitError) -> None:
+    def _reject(self, error: LimitError) -> None:
         """Answer with an error, unless an answer has begun, and close the connection."""
         is_body = self._awaited == _BODY
         if not is_body or not (self.cycle.response_started or self.cycle.response_complete):

@@ -71,13 +71,13 @@ class Gate:
             await send(message)
 
         try:
-            refusal = self._refusal(scope, headers)
-            if refusal is None:
+            rejection = self._rejection(scope, headers)
+            if rejection is None:
                 _normalise(scope, headers)
                 body = inflated(receive) if is_compressed(_text(headers, b"content-encoding")) else receive
                 await self._app(scope, self._bounded(scope, headers, body), sending)
             else:
-                await problem_response(refusal, request_id)(scope, receive, sending)
+                await problem_response(rejection, request_id)(scope, receive, sending)
         except ClientDisconnect:
             status = status or _CLIENT_CLOSED
         except Exception as error:
@@ -89,7 +89,7 @@ class Gate:
         finally:
             self._note(scope, status or 500, time.perf_counter() - began, request_id)
 
-    def _refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> HarkenError | None:
+    def _rejection(self, scope: Scope, headers: dict[bytes, bytes]) -> HarkenError | None:
         """The error to answer without handling the request; None if it may pass."""
         if scope["path"] in _ALWAYS:
             return None

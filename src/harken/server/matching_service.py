@@ -13,12 +13,14 @@ from operator import attrgetter
 from typing import Any
 
 from harken.engine import Engine
-from harken.errors import EventError, HarkenError, LimitError
+from harken.errors import HarkenError, LimitError
 from harken.events import Decoded
 from harken.events.decode import JsonDecoder
 from harken.events.document_batches import document_batches
 from harken.events.pieces import Piece
+from harken.limits import Limits
 from harken.live.results import BatchMatches
+from harken.schema import Schema
 from harken.schema.paths import DOCUMENT
 from harken.server.batch_thread import BatchThread
 from harken.server.committing import Committer
@@ -219,10 +221,9 @@ class Decoders(threading.local):
         self._key: tuple[Any, ...] | None = None
         self._decoder: JsonDecoder | None = None
 
-    def of(self, engine: Engine) -> JsonDecoder:
-        key = engine.schema, engine.attributes()
-        if self._decoder is None or self._key is None or key[0] is not self._key[0] or key[1] != self._key[1]:
-            self._key, self._decoder = key, JsonDecoder(engine.schema, engine.internals.limits, key[1])
+    def of(self, schema: Schema | None, limits: Limits, names: frozenset[str] | None) -> JsonDecoder:
+        if self._decoder is None or self._key is None or schema is not self._key[0] or names != self._key[1]:
+            self._key, self._decoder = (schema, names), JsonDecoder(schema, limits, names)
         return self._decoder
 
 
@@ -236,7 +237,7 @@ def match(index: ServedIndex, decoders: Decoders, requests: Sequence[Incoming]) 
             continue
         matches = matched(index.engine, decoders, pieces, is_xml)
         ids = matches.ids
-        rejected = {each.position: each.error for each in matches.refused}
+        rejected = {each.position: each.error for each in matches.rejected}
         start = 0
         for place in chosen:
             count = len(requests[place].pieces)
@@ -253,22 +254,18 @@ def match(index: ServedIndex, decoders: Decoders, requests: Sequence[Incoming]) 
 
 
 def matched(engine: Engine, decoders: Decoders, pieces: list[Piece], is_xml: bool) -> BatchMatches:
-    """Decode and match events. Repeat both if a subscription that uses further attributes is added meanwhile."""
-    while True:
-        decoder = decoders.of(engine)
-        decoded = _documents(engine, pieces, decoder.names) if is_xml else decoder.decoded(pieces, _SOURCE)
-        try:
-            return engine.match_batch(decoded)
-        except EventError:
-            if engine.attributes() == decoder.names:
-                raise
+    """Decode and match events."""
+    limits = engine.internals.limits
 
+    def decode(schema: Schema | None, names: frozenset[str] | None) -> Decoded:
+        if not is_xml:
+            return decoders.of(schema, limits, names).decoded(pieces, _SOURCE)
+        # Documents are decoded even if no subscription uses them, so that unreadable ones are rejected.
+        used = None if names is None else names | {DOCUMENT[0]}
+        (decoded,) = document_batches(pieces, _SOURCE, schema, limits, len(pieces) + 1, used)
+        return decoded
 
-def _documents(engine: Engine, pieces: list[Piece], names: frozenset[str] | None) -> Decoded:
-    """Decode XML documents, even if no subscription uses them, so that unreadable ones are rejected."""
-    used = None if names is None else names | {DOCUMENT[0]}
-    (decoded,) = document_batches(pieces, _SOURCE, engine.schema, engine.internals.limits, len(pieces) + 1, used)
-    return decoded
+    return engine.internals.match_decoding(decode)
 
 
 def _drop_expired(index: ServedIndex, outcomes: list[MatchOutcome]) -> None:

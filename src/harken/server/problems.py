@@ -31,7 +31,7 @@ from harken.errors import (
 )
 from harken.server.inflating import ACCEPTED, ContentEncodingError
 from harken.server.publications import ContentTypeError, IdempotencyKeyError
-from harken.server.webhooks.addresses import WebhookRefusedError
+from harken.server.webhooks.addresses import WebhookRejectedError
 from harken.server.webhooks.signing import WebhookSecretError
 
 log = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ _STATUS: tuple[tuple[type[HarkenError], int], ...] = (
     (CapabilityError, 422),
     (OperatorError, 422),
     (SourceError, 400),
-    (WebhookRefusedError, 422),
+    (WebhookRejectedError, 422),
     (WebhookSecretError, 422),
     (IdempotencyKeyError, 422),
 )

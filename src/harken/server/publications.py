@@ -16,7 +16,7 @@ from harken.events.json_rows import json_line_pieces
 from harken.events.json_text import decode_object
 from harken.events.pieces import BOM, Piece, too_long
 from harken.limits import Limits
-from harken.server.cloudevents import BATCHED, STRUCTURED, binary_envelope, is_binary, refuse_incomplete
+from harken.server.cloudevents import BATCHED, STRUCTURED, binary_envelope, is_binary, reject_incomplete
 from harken.store.stored import CLOUDEVENT, JSON, XML
 
 JSON_TYPES = ("application/json", "text/json", "application/x-www-form-urlencoded", "")
@@ -105,7 +105,7 @@ def _cloudevents(pieces: list[Piece], limits: Limits, publisher: str | None) -> 
         if fault is None:
             try:
                 envelope = decode_object(piece.data, limits)
-                refuse_incomplete(envelope)
+                reject_incomplete(envelope)
                 key = request_key(*scope, envelope["source"], envelope["id"])
             except HarkenError as error:
                 fault = error

@@ -90,7 +90,7 @@ class Service:
         self.is_ready = True
         log.info("ready with %s subscriptions in %.2f s", f"{len(self.index.engine):,}", time.perf_counter() - began)
 
-    def refuse_more(self) -> None:
+    def reject_more(self) -> None:
         """Reject new requests, and end all streams. Signal handlers and other threads may call it."""
         self.is_ready, self.is_stopping = False, True
         if hasattr(self, "_loop"):
@@ -107,7 +107,7 @@ class Service:
 
     async def stop(self) -> None:
         """Finish the work in progress, save the index, and close everything."""
-        self.refuse_more()
+        self.reject_more()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -18,7 +18,7 @@ from harken.errors import HarkenError, SourceError, did_you_mean
 from harken.live.mismatch import OnMismatch, require_word
 from harken.live.notifications import EVENT_ID
 from harken.schema import Schema
-from harken.spark.frames import USUAL_IDS, column, from_arrow, mapped, refuse_stream, require_column
+from harken.spark.frames import USUAL_IDS, column, from_arrow, mapped, reject_stream, require_column
 from harken.spark.index_versions import Index, IndexVersion
 from harken.spark.local import opened
 from harken.spark.matching import StrategyName, match, pinned
@@ -229,11 +229,11 @@ def backtest(
     if not hasattr(events, "sparkSession"):
         hint = "backtest(events, subscriptions) takes its arguments in the order of match"
         raise SourceError(f"the events must be a DataFrame, not a {type(events).__name__}", hint=hint)
-    refuse_stream(events, "backtesting")
+    reject_stream(events, "backtesting")
     for name in (event_id, event_time):
         if name is not None:
             require_column(events, name, "events")
-    _refuse_timeless(events, event_time)
+    _reject_timeless(events, event_time)
     spark = events.sparkSession
     reader = Reader(secrets.token_hex(4))
     with reading_for(reader):
@@ -315,7 +315,7 @@ def _aligned(cell: str, width: int, heading: str) -> str:
     return cell.rjust(width) if heading.endswith("s") else cell.ljust(width)
 
 
-def _refuse_timeless(events: DataFrame, event_time: str | None) -> None:
+def _reject_timeless(events: DataFrame, event_time: str | None) -> None:
     from pyspark.sql.types import DateType, TimestampNTZType, TimestampType
 
     if event_time is None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _STAGED = "staged"
-_PART_COLUMNS = "part string, refused long, faults string"
+_PART_COLUMNS = "part string, rejected long, faults string"
 _MOST_FAULTS = 1_000
 """Faults that are listed. Further ones are only counted."""
 
@@ -55,14 +55,14 @@ class Built:
     engine: Engine
     faults: list[SubscriptionFault] = field(default_factory=list)
     """At most the first thousand."""
-    refused: int = 0
+    rejected: int = 0
     """The number of rejected subscriptions."""
 
     def engine_or_raise(self) -> Engine:
         """The engine. Raises SubscriptionError if a subscription was rejected."""
-        if self.refused:
+        if self.rejected:
             first = self.faults[0]
-            others = f", and {self.refused - 1:,} others" if self.refused > 1 else ""
+            others = f", and {self.rejected - 1:,} others" if self.rejected > 1 else ""
             raise SubscriptionError(
                 f"the subscription {first.id!r:.60} is faulty{others}: {first.reason}",
                 hint='build_index(…, on_fault="skip") leaves them out; harken.spark.check lists all of a DataFrame',
@@ -76,7 +76,7 @@ def build_index(
     *,
     schema: Schema | None = None,
     limits: Limits = DEFAULT_LIMITS,
-    on_fault: Literal["refuse", "skip"] = "refuse",
+    on_fault: Literal["reject", "skip"] = "reject",
     profile: Any = None,
     source: str | None = None,
     keep: int = KEPT,
@@ -100,8 +100,8 @@ def build_index(
     `operators` are the operators that subscriptions call. They are not saved: pass them to `match` too.
     """
     require_word(on_mismatch)
-    if on_fault not in ("refuse", "skip"):
-        raise HarkenError(f"on_fault is refuse or skip, not {on_fault!r}")
+    if on_fault not in ("reject", "skip"):
+        raise HarkenError(f"on_fault is reject or skip, not {on_fault!r}")
     future = events if events is not None or profile is None else profile.sample
     columns = None if future is None else columns_of(future)
     sent = worker_operators(operators, subscriptions=subscriptions)
@@ -140,7 +140,7 @@ def _built_by_spark(
     staging: str | PathLike[str] | None,
     operators: WorkerOperators,
 ) -> Built:
-    _refuse_unusable(subscriptions)
+    _reject_unusable(subscriptions)
     place = _staging_place(staging, subscriptions.sparkSession)
     try:
         rows = mapped(_spread(subscriptions), _builder(place, schema, limits, operators), _PART_COLUMNS).collect()
@@ -150,7 +150,7 @@ def _built_by_spark(
         engine, twice = join_engines(parts) if parts else (operators.engine(schema=schema, limits=limits), [])
         faults = [SubscriptionFault(*each) for row in rows for each in json.loads(row["faults"])]
         faults += [SubscriptionFault(id, f"the id {id!r:.60} is taken") for id in twice]
-        return Built(engine, faults[:_MOST_FAULTS], sum(row["refused"] for row in rows) + len(twice))
+        return Built(engine, faults[:_MOST_FAULTS], sum(row["rejected"] for row in rows) + len(twice))
     finally:
         files_of(place).remove("")
 
@@ -162,7 +162,7 @@ def _built_here(subscriptions: Any, schema: Schema | None, limits: Limits, opera
     return Built(engine, [_fault(each) for each in report.faults[:_MOST_FAULTS]], len(report.faults))
 
 
-def _refuse_unusable(subscriptions: DataFrame) -> None:
+def _reject_unusable(subscriptions: DataFrame) -> None:
     names = subscriptions.columns
     if subscriptions.isStreaming:
         hint = "build it from a batch; a pipeline takes changes over from batch to batch"
@@ -202,7 +202,7 @@ def _builder(
             part = f"part-{context.partitionId() if context else 0:06d}-{uuid.uuid4().hex[:8]}"
             _stage(engine, place, part)
         faults = json.dumps([astuple(_fault(each)) for each in report.faults[:_MOST_FAULTS]])
-        yield pyarrow.RecordBatch.from_pydict({"part": [part], "refused": [len(report.faults)], "faults": [faults]})
+        yield pyarrow.RecordBatch.from_pydict({"part": [part], "rejected": [len(report.faults)], "faults": [faults]})
 
     return harken_build_index
 

@@ -24,7 +24,7 @@ USUAL_IDS = ("event_id", "id")
 """Columns that are tried, in order, as the id of events if none is named."""
 
 
-def refuse_stream(frame: DataFrame, doing: str) -> None:
+def reject_stream(frame: DataFrame, doing: str) -> None:
     """Raise SourceError for a stream. `doing` is the task that needs all rows."""
     if frame.isStreaming:
         hint = "read the same data in batch, or do it for each batch, in foreachBatch"
@@ -46,7 +46,7 @@ def require_names(names: object, option: str) -> None:
         )
 
 
-def refuse_column(frame: DataFrame, name: str, option: str) -> None:
+def reject_column(frame: DataFrame, name: str, option: str) -> None:
     """Raise SourceError if the DataFrame already has a column with the name of a new one.
 
     `option` is the argument that renames the new column.

@@ -118,7 +118,7 @@ class Index(Root[IndexVersion]):
         return IndexVersion(self.root, **plain, plugged=self._plugged)
 
 
-def _refuse_unreachable(place: Path) -> None:
+def _reject_unreachable(place: Path) -> None:
     """Raise CapabilityError if workers could not load the engine in a folder."""
     algorithm = saved_algorithms(place).without_url
     if algorithm is not None:
@@ -130,7 +130,7 @@ def _refuse_unreachable(place: Path) -> None:
 def _saved(engine: Engine, source: str | None, place: Path) -> dict[str, Any]:
     """Save an engine to a local folder, and describe it."""
     engine.internals.export(place)
-    _refuse_unreachable(place)
+    _reject_unreachable(place)
     attributes, asks, validated = engine.attributes(), engine.internals.used_columns(), engine.internals.validated()
     return {
         "fingerprint": fingerprint_of(place),

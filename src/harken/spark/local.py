@@ -74,7 +74,7 @@ def _loaded(version: IndexVersion, shipped: str | None, spark: SparkSession | No
     try:
         return _mapped(place, version.plugged)
     except SegmentError:
-        return _mapped(copied(version.fingerprint, version.root, fetch, anew=True), version.plugged)
+        return _mapped(copied(version.fingerprint, version.root, fetch, again=True), version.plugged)
 
 
 def _mapped(place: Path, operators: WorkerOperators) -> Engine:

@@ -20,7 +20,7 @@ from harken.spark.frames import USUAL_IDS, column, mapped, require_column, requi
 from harken.spark.index_files import HadoopFiles, files_of
 from harken.spark.index_versions import Index, IndexVersion
 from harken.spark.local import packed, shipped_name
-from harken.spark.mismatches import columns_of, compare, refuse_unreadable
+from harken.spark.mismatches import columns_of, compare, reject_unreadable
 from harken.spark.rehearsing import rehearse
 from harken.spark.session_facts import (
     is_connect,
@@ -116,9 +116,8 @@ def match(
     instead, "ignore" does nothing. Raises SourceError if a subscription uses a column that no event can hold, such as
     an interval.
 
-    XPath subscriptions match the XML documents in a string or binary column `document`.
-
-    If workers run on this machine, the kernels that the index needs are compiled before this returns.
+    XPath subscriptions match the XML documents in a string or binary column `document`. If workers run on this machine,
+    the kernels that the index needs are compiled before this returns.
 
     `operators` are the operators that subscriptions call, each an `Operator` or "module:name", which every worker
     imports. `order` is the order in which their predicates are evaluated. Workers call them for many events at once.
@@ -127,30 +126,30 @@ def match(
     JSON object of values by column, which replace the values of these columns, or null.
     """
     _check_words(strategy, output, on_error, on_mismatch)
-    _refuse_unfitting(events, output, columns, fields, exact_values)
+    _reject_unfitting(events, output, columns, fields, exact_values)
     spark = events.sparkSession
     identified = id_column(events, event_id)
     types = _answer_schema(events, identified, output, columns, fields, on_error)
     version = pinned(subscriptions, spark, schema, worker_operators(operators, order, subscriptions))
     event_columns = columns_of(events)
-    _refuse_unreadable(version, event_columns, identified, spark)
+    _reject_unreadable(version, event_columns, identified, spark)
     compare(version, event_columns, on_mismatch, spark, fields)
     chosen = choose(version, spark, strategy, shards, memory)
-    parts, carried = _parts(version, chosen, spark), (tuple(columns), tuple(fields))
-    names = tuple(types.names)
+    carried, names = (tuple(columns), tuple(fields)), tuple(types.names)
+    parts = _parts(version, chosen, spark)
     task = MatchTask(parts, output, identified, *carried, on_error, names, version.documents, exact_values)
     needed = events.select(*map(column, _needed(events, version, {identified, exact_values, *columns})))
     return _matched(needed, task, types, chosen)
 
 
 def _check_words(strategy: str, output: str, on_error: str, on_mismatch: str) -> None:
-    _refuse_unknown("strategy", strategy, STRATEGIES)
-    _refuse_unknown("output", output, OUTPUTS)
-    _refuse_unknown("on_error", on_error, ON_ERROR)
+    _reject_unknown("strategy", strategy, STRATEGIES)
+    _reject_unknown("output", output, OUTPUTS)
+    _reject_unknown("on_error", on_error, ON_ERROR)
     require_word(on_mismatch)
 
 
-def _refuse_unfitting(
+def _reject_unfitting(
     events: DataFrame, output: str, columns: Sequence[str], fields: Sequence[str], exact_values: str | None
 ) -> None:
     """Raise HarkenError for fields or columns that the result cannot have."""
@@ -162,10 +161,10 @@ def _refuse_unfitting(
         require_column(events, name, "events")
 
 
-def _refuse_unreadable(version: IndexVersion, columns: EventColumns, identified: str, spark: SparkSession) -> None:
+def _reject_unreadable(version: IndexVersion, columns: EventColumns, identified: str, spark: SparkSession) -> None:
     """Raise SourceError for a column that no event can hold. The id may be any, unless subscriptions use it."""
     is_used = version.attributes is not None and identified in version.attributes
-    refuse_unreadable(version, columns if is_used else columns.only(set(columns) - {identified}), spark)
+    reject_unreadable(version, columns if is_used else columns.only(set(columns) - {identified}), spark)
 
 
 def pinned(
@@ -217,7 +216,7 @@ def id_column(events: DataFrame, event_id: str | None) -> str:
     raise SourceError("the events have no column of ids", hint=hint)
 
 
-def _refuse_unknown(what: str, given: str, known: Sequence[str]) -> None:
+def _reject_unknown(what: str, given: str, known: Sequence[str]) -> None:
     if given not in known:
         hint = did_you_mean(str(given), known) or f"it is one of {', '.join(known)}"
         raise HarkenError(f"there is no {what} {given!r}", hint=hint)

@@ -63,7 +63,7 @@ def compare(
         tell_of_fields(opened(version, spark=spark).internals.unknown_fields(fields), on_mismatch, stacklevel=3)
 
 
-def refuse_unreadable(version: IndexVersion, columns: EventColumns, spark: SparkSession) -> None:
+def reject_unreadable(version: IndexVersion, columns: EventColumns, spark: SparkSession) -> None:
     """Raise SourceError if a column that is sent to Python has a type that no event can hold."""
     needed = version.attributes if version.validated is None else version.validated
     for path, leaf in columns.only(columns if needed is None else needed).unreadable():

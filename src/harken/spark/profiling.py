@@ -18,7 +18,7 @@ from harken.errors import SourceError, did_you_mean
 from harken.limits import DEFAULT_LIMITS
 from harken.schema import Kind, Value, format_path
 from harken.schema.values import show
-from harken.spark.frames import leaves, mapped, refuse_stream, require_events
+from harken.spark.frames import leaves, mapped, reject_stream, require_events
 from harken.versions.atomic import replacing
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def profile(events: DataFrame, *, sample: int = SAMPLE, seed: int = 0) -> Profil
     """
     if sample < 0 or seed < 0:
         raise ValueError(f"a sample and a seed are not negative, but these are {sample} and {seed}")
-    refuse_stream(events, "profiling")
+    reject_stream(events, "profiling")
     require_events(events.schema, DEFAULT_LIMITS)
     from harken.spark.summaries import AttributeSummary, EventSummary, merging, summarising, unpacked
 

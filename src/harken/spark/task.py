@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from harken.errors import HarkenError
-from harken.events import Decoded, Refused, rows_from_arrow, validate, without_bad_documents
+from harken.events import Decoded, RejectedEvent, rows_from_arrow, validate, without_bad_documents
 from harken.live.notifications import failure_reason
 from harken.live.results import BatchMatches
 from harken.rehearsal import compile_silently
@@ -115,8 +115,8 @@ class TaskMatcher:
             decoded = decoded.with_source(batch)
         # All shards reject the same events: for pairs only the first shard reports them.
         is_telling = not place or self._task.output != PAIRS
-        if decoded.refused and is_telling:
-            yield self._refused(batch, decoded.refused)
+        if decoded.rejected and is_telling:
+            yield self._rejected(batch, decoded.rejected)
         events = decoded.batch
         most = min(_MOST_EVENTS, _rows_of(matched.columns, _BYTES))
         start = 0
@@ -125,8 +125,8 @@ class TaskMatcher:
             stop = start + min(max(1, expected), most)
             good = without_bad_documents(Decoded(events[start:stop], ()), self._task.documents, limits)
             start = stop
-            if good.refused and is_telling:
-                yield self._refused(batch, good.refused)
+            if good.rejected and is_telling:
+                yield self._rejected(batch, good.rejected)
             part = good.batch
             if not len(part):
                 continue
@@ -205,14 +205,14 @@ class TaskMatcher:
         reasons = [failure_reason(id, error) for _, id, error in matches.errors]
         return self._batch(self._error_rows(batch, rows, ids), reasons)
 
-    def _refused(self, batch: pa.RecordBatch, events: Sequence[Refused]) -> pa.RecordBatch:
+    def _rejected(self, batch: pa.RecordBatch, events: Sequence[RejectedEvent]) -> pa.RecordBatch:
         """The rows of rejected events, with a null result. For pairs, there are none unless `on_error` is "tell"."""
         task = self._task
         if task.on_error == FAIL:
             raise events[0].error
-        refused = events if task.on_error == TELL or task.output != PAIRS else ()
-        rows = np.array([each.position for each in refused], np.int64)
-        return self._batch(self._error_rows(batch, rows, None), [_reason(each.error) for each in refused])
+        rejected = events if task.on_error == TELL or task.output != PAIRS else ()
+        rows = np.array([each.position for each in rejected], np.int64)
+        return self._batch(self._error_rows(batch, rows, None), [_reason(each.error) for each in rejected])
 
     def _error_rows(self, batch: pa.RecordBatch, rows: Places, ids: pa.Array | None) -> list[pa.Array]:
         task = self._task

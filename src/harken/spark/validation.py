@@ -18,13 +18,13 @@ from harken.language.compiled import Compiler
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.live.subscriptions import Fault, record_of
 from harken.schema import EVENT_TYPE, Schema, format_path
-from harken.spark.frames import USUAL_IDS, column, mapped, refuse_column, refuse_stream, require_column, require_events
+from harken.spark.frames import USUAL_IDS, column, mapped, reject_column, reject_stream, require_column, require_events
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-Refusals = Mapping[int, tuple[str, str | None]]
+Rejections = Mapping[int, tuple[str, str | None]]
 """The reason for rejecting a row and the place of the fault in it, by the row's position in its batch."""
 
 _OWN = ("id", "where", "language")
@@ -39,7 +39,7 @@ class Validated:
 
     tagged: DataFrame
     """All rows unchanged, with two more columns: the reason for the rejection and the place of the fault, or nulls. To
-    read the rows only once for `valid` and `refused`, use this, or call its `persist()` first."""
+    read the rows only once for `valid` and `rejected`, use this, or call its `persist()` first."""
     reason: str
     """The name of the column with the reason."""
     place: str
@@ -51,7 +51,7 @@ class Validated:
         return self.tagged.where(column(self.reason).isNull()).drop(self.reason, self.place)
 
     @property
-    def refused(self) -> DataFrame:
+    def rejected(self) -> DataFrame:
         """The rejected rows, with the reason and the place."""
         return self.tagged.where(column(self.reason).isNotNull())
 
@@ -86,11 +86,11 @@ def validate(
     ]
     require_events(StructType([events.schema[name] for name in attributes]), limits, documents=True)
 
-    def refusals(batch: pa.RecordBatch) -> Refusals:
-        refused = _events_refused(batch.select(attributes), schema, limits)
-        return refused if event_id is None else {**refused, **_without_id(batch, event_id)}
+    def rejections(batch: pa.RecordBatch) -> Rejections:
+        rejected = _events_rejected(batch.select(attributes), schema, limits)
+        return rejected if event_id is None else {**rejected, **_without_id(batch, event_id)}
 
-    return _validated(events, lambda: refusals, reason=reason, path=path)
+    return _validated(events, lambda: rejections, reason=reason, path=path)
 
 
 def check(
@@ -109,14 +109,14 @@ def check(
 
     Raises SourceError if a column is missing, if a name is taken, or for a stream, where an id can always be repeated.
     """
-    refuse_stream(subscriptions, "checking subscriptions")
+    reject_stream(subscriptions, "checking subscriptions")
     for name in ("id", "where"):
         require_column(subscriptions, name, "subscriptions")
     read = [name for name in _OWN if name in subscriptions.columns]
 
-    def checker() -> Callable[[pa.RecordBatch], Refusals]:
+    def checker() -> Callable[[pa.RecordBatch], Rejections]:
         compiler = Compiler(schema, limits)  # one for all batches of a task, so that its cache is used
-        return lambda batch: _subscriptions_refused(batch.select(read), compiler)
+        return lambda batch: _subscriptions_rejected(batch.select(read), compiler)
 
     validated = _validated(subscriptions, checker, reason=reason, place=place)
     return Validated(_without_copies(validated.tagged, reason), reason, place)
@@ -135,7 +135,9 @@ def attribute_of(error: HarkenError) -> str | None:
     return attribute[1] if attribute else None
 
 
-def _validated(rows: DataFrame, checker: Callable[[], Callable[[pa.RecordBatch], Refusals]], **names: str) -> Validated:
+def _validated(
+    rows: DataFrame, checker: Callable[[], Callable[[pa.RecordBatch], Rejections]], **names: str
+) -> Validated:
     """The rows with columns for the reason and the place.
 
     `checker` is called once a task. `names` are the names of the new columns, by the arguments that set them.
@@ -146,43 +148,43 @@ def _validated(rows: DataFrame, checker: Callable[[], Callable[[pa.RecordBatch],
     if reason == where:
         raise SourceError(f"the columns for {' and '.join(names)} have the same name, `{reason}`")
     for option, name in names.items():
-        refuse_column(rows, name, option)
+        reject_column(rows, name, option)
     added = [StructField(name, StringType()) for name in (reason, where)]
 
     def harken_validate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        refusals = checker()
+        rejections = checker()
         for batch in batches:
-            yield _tagged(batch, refusals(batch), reason, where)
+            yield _tagged(batch, rejections(batch), reason, where)
 
     return Validated(mapped(rows, harken_validate, StructType([*rows.schema.fields, *added])), reason, where)
 
 
-def _tagged(batch: pa.RecordBatch, refusals: Refusals, reason: str, where: str) -> pa.RecordBatch:
+def _tagged(batch: pa.RecordBatch, rejections: Rejections, reason: str, where: str) -> pa.RecordBatch:
     import pyarrow
 
-    tags = [refusals.get(position, (None, None)) for position in range(batch.num_rows)] if refusals else []
+    tags = [rejections.get(position, (None, None)) for position in range(batch.num_rows)] if rejections else []
     columns = [pyarrow.array(column, pyarrow.string()) for column in zip(*tags, strict=True)]
     columns = columns or [pyarrow.nulls(batch.num_rows, pyarrow.string())] * 2
     return pyarrow.RecordBatch.from_arrays([*batch.columns, *columns], names=[*batch.schema.names, reason, where])
 
 
-def _events_refused(batch: pa.RecordBatch, schema: Schema, limits: Limits) -> dict[int, tuple[str, str | None]]:
-    refused = validate_rows(batch, schema, limits).refused
-    return {each.position: (reason_of(each.error), attribute_of(each.error)) for each in refused}
+def _events_rejected(batch: pa.RecordBatch, schema: Schema, limits: Limits) -> dict[int, tuple[str, str | None]]:
+    rejected = validate_rows(batch, schema, limits).rejected
+    return {each.position: (reason_of(each.error), attribute_of(each.error)) for each in rejected}
 
 
-def _without_id(batch: pa.RecordBatch, event_id: str) -> Refusals:
-    """The refusals of rows whose id is null or NaN, so that no notification could name them."""
+def _without_id(batch: pa.RecordBatch, event_id: str) -> Rejections:
+    """The rejections of rows whose id is null or NaN, so that no notification could name them."""
     from pyarrow import compute
 
     missing = compute.is_null(batch.column(event_id), nan_is_null=True)
     name = format_path((event_id,))
-    refusal = (reason_of(InvalidValueError(f"the event has no id: `{name}` is missing")), name)
-    return dict.fromkeys(compute.indices_nonzero(missing).to_pylist(), refusal)
+    rejection = (reason_of(InvalidValueError(f"the event has no id: `{name}` is missing")), name)
+    return dict.fromkeys(compute.indices_nonzero(missing).to_pylist(), rejection)
 
 
-def _subscriptions_refused(batch: pa.RecordBatch, compiler: Compiler) -> Refusals:
-    refused: dict[int, tuple[str, str | None]] = {}
+def _subscriptions_rejected(batch: pa.RecordBatch, compiler: Compiler) -> Rejections:
+    rejected: dict[int, tuple[str, str | None]] = {}
     for row in rows_from_arrow(batch):
         content = {name: value for name, value in (row.content or {}).items() if value is not None}
         record = record_of(content, row.position)
@@ -191,8 +193,8 @@ def _subscriptions_refused(batch: pa.RecordBatch, compiler: Compiler) -> Refusal
                 raise record.error
             compiler.compile(record.where, record.language)
         except HarkenError as error:
-            refused[row.position] = (reason_of(error), None if error.place is None else str(error.place))
-    return refused
+            rejected[row.position] = (reason_of(error), None if error.place is None else str(error.place))
+    return rejected
 
 
 def _without_copies(tagged: DataFrame, reason: str) -> DataFrame:

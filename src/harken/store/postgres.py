@@ -63,7 +63,7 @@ class PostgresDatabase(StoreDatabase):
                 yield from [each.payload for each in notices] or [""]
 
     def _message(self, error: Exception) -> str:
-        what = "cannot be used now" if self.kind.is_transient(error) else "refused"
+        what = "cannot be used now" if self.kind.is_transient(error) else "rejected"
         return f"PostgreSQL {what}: {reason_of(error)}"
 
 

@@ -111,11 +111,9 @@ class Store:
 
     def subscriptions_of(self, ids: Sequence[str]) -> list[StoredSubscription]:
         """The subscriptions of these ids. Unknown ids are left out."""
-        return self._subscriptions("s.id", ids)
-
-    def subscriptions_with(self, tickets: Sequence[bytes]) -> list[StoredSubscription]:
-        """The subscriptions that these tickets, as SHA-256, open."""
-        return self._subscriptions("s.ticket", tickets)
+        text = f"SELECT {_COLUMNS} FROM subscriptions s WHERE s.id IN"
+        with self.database.reading() as transaction:
+            return [StoredSubscription.of_row(row) for row in rows_in(transaction, text, ids)]
 
     def listed(
         self, after: str, limit: int, *, owner: str | None = None, language: str | None = None
@@ -385,11 +383,6 @@ class Store:
         """The only value that a query returns."""
         with self.database.reading() as transaction:
             return int(transaction.rows(text, values)[0][0])
-
-    def _subscriptions(self, column: str, values: Sequence[object]) -> list[StoredSubscription]:
-        text = f"SELECT {_COLUMNS} FROM subscriptions s WHERE {column} IN"
-        with self.database.reading() as transaction:
-            return [StoredSubscription.of_row(row) for row in rows_in(transaction, text, values)]
 
     def _keys(self, rest: str, values: Sequence[object]) -> list[ApiKey]:
         text = f"SELECT id, owner, scopes, name, created_at FROM api_keys {rest}"

@@ -77,7 +77,7 @@ class Document(Generic[E]):
         """Add a fault. It is sorted by its own line, or by `line` if given."""
         self._faults.append((line if line is not None else fault.place.line if fault.place else 0, fault))
 
-    def refuse_unknown(
+    def reject_unknown(
         self, names: Iterable[str], known: Collection[str], owner: str, keys: Keys = (), *, lists_known: bool = False
     ) -> list[str]:
         """Add a fault for each unknown key of a table, with a suggestion. Returns the unknown keys."""

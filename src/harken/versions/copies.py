@@ -28,7 +28,7 @@ _UNFINISHED = re.compile(r"\.[0-9a-f]{32}\.[0-9a-f]{8}(\.tmp)?")
 """Names of copies whose process was killed while making or removing them."""
 
 
-def copied(fingerprint: str, source: str, fetch: Callable[[Path], None], anew: bool = False) -> Path:
+def copied(fingerprint: str, source: str, fetch: Callable[[Path], None], again: bool = False) -> Path:
     """The local copy of a folder. Fetches it if there is none, if its manifest differs, or on request.
 
     `source` goes into the log of copies.
@@ -36,7 +36,7 @@ def copied(fingerprint: str, source: str, fetch: Callable[[Path], None], anew: b
     cache = _cache()
     place = cache / fingerprint
     with locked(cache / f"{fingerprint}.lock") as log:
-        if anew or fingerprint_of(place) != fingerprint:
+        if again or fingerprint_of(place) != fingerprint:
             _remove_old(cache)
             try:
                 with placing_folder(place) as unfinished:

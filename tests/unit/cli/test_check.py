@@ -44,8 +44,8 @@ def test_every_fault_is_listed_with_its_place(run: Run, write: Write) -> None:
     ]
     assert [(each["line"], each["column"], each["file_line"]) for each in found[:2]] == [(1, 1, 1), (1, 14, 1)]
     assert found[0]["hint"] == "did you mean `price`?"
-    refused = [each for each in found if each["kind"] == "event"]
-    assert (refused[0]["position"], refused[0]["line"], refused[0]["file"]) == (0, 1, str(events))
+    rejected = [each for each in found if each["kind"] == "event"]
+    assert (rejected[0]["position"], rejected[0]["line"], rejected[0]["file"]) == (0, 1, str(events))
     assert summary["kind"] == "summary"
     assert summary["faults"] == len(found)
     assert (summary["subscriptions"], summary["events"], summary["schema_ignored"]) == (5, 3, False)

@@ -43,7 +43,7 @@ def test_the_event_that_is_chosen(run: Run, events: Path, options: list[str], va
     assert f"(price is {value})" in run("explain", events, "--where", "price < 5", *options).stdout
 
 
-def test_positions_count_refused_events(run: Run, write: Write) -> None:
+def test_positions_count_rejected_events(run: Run, write: Write) -> None:
     events = write("e.jsonl", '{"price": 1}\n{\n{"price": 2}\n')
     assert "price is 2" in run("explain", events, "--event", 2, "--where", "price < 5").stdout
     result = run("explain", events, "--event", 1, "--where", "price < 5")
@@ -103,16 +103,16 @@ def test_an_event_of_several_files(run: Run, events: Path, write: Write) -> None
 # The plan
 
 
-def test_a_plan_says_what_was_refused(run: Run, events: Path, write: Write) -> None:
+def test_a_plan_says_what_was_rejected(run: Run, events: Path, write: Write) -> None:
     bad = [{"id": f"bad{n}", "where": "price <"} for n in range(7)]
     subscriptions = write("s.jsonl", [{"id": "good", "where": "price < 5"}, *bad])
     result = run("explain", events, "-s", subscriptions, "--plan")
     assert result.exit_code == 0
-    assert result.stdout.startswith("1 subscription (7 refused) in 1 row,")
+    assert result.stdout.startswith("1 subscription (7 rejected) in 1 row,")
     assert result.stderr.count("✗ ") == 5
     assert f"✗ {subscriptions}, line 2, subscription 'bad0'\n  the text ends too early" in result.stderr
-    assert "… and 2 more refused subscriptions; `harken check` lists all of them" in result.stderr
-    assert json.loads(run("explain", "-s", subscriptions, "--plan", "--json").stdout)["refused"] == 7
+    assert "… and 2 more rejected subscriptions; `harken check` lists all of them" in result.stderr
+    assert json.loads(run("explain", "-s", subscriptions, "--plan", "--json").stdout)["rejected"] == 7
     result = run("explain", "-s", write("bad.jsonl", bad), "--plan")
     assert result.exit_code == 3
     assert "has no subscription that can be used" in result.stderr

@@ -63,13 +63,13 @@ def test_reports_name_the_file(run: Run, subscriptions: Path, write: Write, tmp_
     second = write("second.jsonl", '\n{"price": 9}\n{\n')
     third = tmp_path / "third.parquet"
     pa.parquet.write_table(pa.table({"price": [1.0, 9.0], "order": pa.array([1, None])}), third)
-    refused = tmp_path / "refused.jsonl"
-    result = run("match", first, second, third, "-s", subscriptions, "--refused", refused)
+    rejected = tmp_path / "rejected.jsonl"
+    result = run("match", first, second, third, "-s", subscriptions, "--rejected", rejected)
     assert pairs(result.stdout) == [(0, "bob"), (2, "bob"), (5, "bob")]
     assert f"✗ {first}, line 2, column 2, event 1\n" in result.stderr
     assert f"✗ {second}, line 3, column 2, event 3\n" in result.stderr
-    assert "6 events (2 refused)" in result.stderr
-    kept = lines(refused.read_text())
+    assert "6 events (2 rejected)" in result.stderr
+    kept = lines(rejected.read_text())
     assert [(Path(each["file"]).name, each["position"], each.get("file_position")) for each in kept] == [
         ("first.jsonl", 1, None),
         ("second.jsonl", 3, 1),
@@ -85,7 +85,7 @@ def test_subscriptions_of_several_files(run: Run, events: Path, write: Write) ->
     assert pairs(result.stdout) == PAIRS
     assert f"✗ {second}, line 1, subscription 'carol'" in result.stderr
     assert f"✗ {second}, line 2, subscription 'bob'\n  the id 'bob' is taken" in result.stderr
-    assert "2 subscriptions (2 refused)" in result.stderr
+    assert "2 subscriptions (2 rejected)" in result.stderr
 
 
 def test_an_output_that_is_among_the_files(run: Run, subscriptions: Path, tmp_path: Path, write: Write) -> None:

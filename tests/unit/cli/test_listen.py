@@ -50,7 +50,7 @@ def test_a_stream_that_breaks_off_goes_on(run: Run, stand: Stand) -> None:
     assert result.stderr.startswith("warning: the stream broke off and will be reopened")
 
 
-def test_what_the_server_refuses(run: Run, stand: Stand) -> None:
+def test_what_the_server_rejects(run: Run, stand: Stand) -> None:
     stand.will(problem(404, "there is no subscription 'a'"))
     result = run("listen", "a")
     assert (result.exit_code, result.stderr) == (3, "error: there is no subscription 'a'\n")

@@ -1,4 +1,4 @@
-"""`harken match`: formats, refusals, names of events, and what it says when it cannot go on."""
+"""`harken match`: formats, rejections, names of events, and what it says when it cannot go on."""
 
 from __future__ import annotations
 
@@ -247,14 +247,14 @@ def test_a_name_that_some_events_lack(run: Run, subscriptions: Path, write: Writ
         ({"order": 7}, "is of type int, but was of type str before"),
     ],
 )
-def test_an_event_without_a_usable_name_is_refused(
+def test_an_event_without_a_usable_name_is_rejected(
     run: Run, subscriptions: Path, write: Write, field: dict[str, Any], reason: str
 ) -> None:
     events = write("events.jsonl", [{"price": 9, "order": "A1"}, {"price": 9, **field}, {"price": 9, "order": "A3"}])
     result = run("match", events, "-s", subscriptions, "--event-id", "order")
     assert pairs(result.stdout) == [("A1", "bob"), ("A3", "bob")]
     assert f"`order`, by which events are named, {reason}" in result.stderr
-    assert "3 events (1 refused)" in result.stderr
+    assert "3 events (1 rejected)" in result.stderr
 
 
 def test_a_field_that_cannot_be_is_wrong_usage(run: Run, events: Path, subscriptions: Path) -> None:
@@ -269,7 +269,7 @@ def test_fields_called_like_our_columns_are_renamed(run: Run, events: Path, writ
     assert row == {"event": 0, "subscription": "x", "event__": 1, "event_": 2, "subscription_": 3}
 
 
-# Refusals
+# Rejections
 
 
 def test_bad_lines_in_the_middle_are_reported_and_the_rest_goes_on(run: Run, write: Write) -> None:
@@ -283,10 +283,10 @@ def test_bad_lines_in_the_middle_are_reported_and_the_rest_goes_on(run: Run, wri
     assert "events.jsonl, line 2, column 10, event 1" in result.stderr
     assert "s.jsonl, line 2, subscription 'b'" in result.stderr
     assert "the subscription has no `where`" in result.stderr
-    assert "4 events (2 refused) · 1 subscription (3 refused) · 2 matches" in result.stderr
+    assert "4 events (2 rejected) · 1 subscription (3 rejected) · 2 matches" in result.stderr
 
 
-def test_strict_turns_refusals_into_an_exit_code(run: Run, events: Path, subscriptions: Path, write: Write) -> None:
+def test_strict_turns_rejections_into_an_exit_code(run: Run, events: Path, subscriptions: Path, write: Write) -> None:
     assert run("match", events, "-s", subscriptions, "--strict").exit_code == 0
     bad = write("bad.jsonl", '{"price": 9}\n{')
     result = run("match", bad, "-s", subscriptions, "--strict")
@@ -294,25 +294,25 @@ def test_strict_turns_refusals_into_an_exit_code(run: Run, events: Path, subscri
     assert pairs(result.stdout) == [(0, "bob")]
 
 
-def test_only_the_first_refusals_are_shown_but_all_are_kept(
+def test_only_the_first_rejections_are_shown_but_all_are_kept(
     run: Run, subscriptions: Path, write: Write, tmp_path: Path
 ) -> None:
     events = write("events.jsonl", "{\n" * 12 + '{"price": 9}\n')
-    refused = tmp_path / "refused.jsonl"
+    rejected = tmp_path / "rejected.jsonl"
     result = run("match", events, "-s", subscriptions)
     assert result.stderr.count("✗") == 5
-    assert "… and 7 more refused events; --refused FILE writes all of them" in result.stderr
-    assert "--refused" not in run("match", events, "-s", subscriptions, "--refused", refused).stderr
-    kept = lines(refused.read_text())
+    assert "… and 7 more rejected events; --rejected FILE writes all of them" in result.stderr
+    assert "--rejected" not in run("match", events, "-s", subscriptions, "--rejected", rejected).stderr
+    kept = lines(rejected.read_text())
     assert [(each["kind"], each["position"]) for each in kept] == [("event", position) for position in range(12)]
     assert kept[0]["error"] == "DecodeError"
 
 
-def test_refused_subscriptions_are_kept_too(run: Run, events: Path, write: Write, tmp_path: Path) -> None:
+def test_rejected_subscriptions_are_kept_too(run: Run, events: Path, write: Write, tmp_path: Path) -> None:
     subscriptions = write("s.jsonl", [*SUBSCRIPTIONS, {"id": "carol", "where": "price >"}])
-    refused = tmp_path / "refused.jsonl"
-    run("match", events, "-s", subscriptions, "--refused", refused)
-    (kept,) = lines(refused.read_text())
+    rejected = tmp_path / "rejected.jsonl"
+    run("match", events, "-s", subscriptions, "--rejected", rejected)
+    (kept,) = lines(rejected.read_text())
     assert (kept["kind"], kept["position"], kept["id"], kept["file_line"]) == ("subscription", 2, "carol", 3)
     assert (kept["line"], kept["column"]) == (1, 8)
 
@@ -329,7 +329,7 @@ def test_duplicate_ids(run: Run, events: Path, write: Write) -> None:
     assert "taken" not in last.stderr
 
 
-def test_a_warning_is_no_refusal(run: Run, events: Path, write: Write) -> None:
+def test_a_warning_is_no_rejection(run: Run, events: Path, write: Write) -> None:
     always = write("s.jsonl", [{"id": "all", "where": "price IS NULL OR price IS NOT NULL"}])
     result = run("match", events, "-s", always, "--strict")
     assert result.exit_code == 0
@@ -348,7 +348,7 @@ def test_with_json_both_streams_parse(run: Run, write: Write) -> None:
     told = lines(result.stderr)
     assert {each["kind"] for each in told} == {"log", "subscription", "event", "summary"}
     summary = told[-1]
-    expected = {"events": 2, "refused_events": 1, "subscriptions": 2, "refused_subscriptions": 1, "matches": 1}
+    expected = {"events": 2, "rejected_events": 1, "subscriptions": 2, "rejected_subscriptions": 1, "matches": 1}
     assert {name: summary[name] for name in expected} == expected
     assert summary["seconds"] > 0
     assert summary["events_per_second"] > 0
@@ -397,11 +397,11 @@ def test_a_bad_schema(run: Run, events: Path, subscriptions: Path, write: Write)
 
 
 def test_no_usable_subscription(run: Run, events: Path, write: Write, tmp_path: Path) -> None:
-    refused = tmp_path / "refused.jsonl"
-    result = run("match", events, "-s", write("s.jsonl", "{\n{\n"), "--refused", refused)
+    rejected = tmp_path / "rejected.jsonl"
+    result = run("match", events, "-s", write("s.jsonl", "{\n{\n"), "--rejected", rejected)
     assert (result.exit_code, result.stdout) == (3, "")
     assert "has no subscription that can be used" in result.stderr
-    assert len(lines(refused.read_text())) == 2
+    assert len(lines(rejected.read_text())) == 2
     result = run("match", events, "-s", write("empty.jsonl", ""))
     assert result.exit_code == 3
     assert "has no subscriptions" in result.stderr
@@ -414,7 +414,7 @@ def test_wrong_usage(run: Run, events: Path, subscriptions: Path) -> None:
         ["match", events],
         ["match", events, "-s", subscriptions, "--batch-size", 0],
         ["match", events, "-s", subscriptions, "-o", events],
-        ["match", events, "-s", subscriptions, "--refused", subscriptions],
+        ["match", events, "-s", subscriptions, "--rejected", subscriptions],
         ["match", "-", "-s", "-"],
     ):
         result = run(*arguments)
@@ -449,9 +449,9 @@ def test_what_no_subscription_asks_for_is_not_looked_at(run: Run, subscriptions:
     command = ["match", events, "--subscriptions", subscriptions]
     assert pairs(run(*command).stdout) == PAIRS
     assert pairs(run(*command, "--event-id", "order").stdout) == [("A1", "alice"), ("A2", "bob"), ("A3", "bob")]
-    refused = run(*command, "--event-id", "photo")
-    assert refused.exit_code != 0
-    assert "`photo` has the Arrow type binary" in refused.stderr
+    rejected = run(*command, "--event-id", "photo")
+    assert rejected.exit_code != 0
+    assert "`photo` has the Arrow type binary" in rejected.stderr
 
 
 # Texts in place of files

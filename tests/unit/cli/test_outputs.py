@@ -185,7 +185,7 @@ def test_what_cannot_be_written(run: Run, events: Path, subscriptions: Path, tmp
         assert f"error: {path} cannot be written" in result.stderr
     result = run("match", events, "-s", subscriptions, "-o", tmp_path / "out.xml")
     assert "the endings for output are .jsonl, .ndjson, .csv, .parquet" in result.stderr
-    result = run("match", events, "-s", subscriptions, "--refused", tmp_path / "no" / "refused.jsonl")
+    result = run("match", events, "-s", subscriptions, "--rejected", tmp_path / "no" / "rejected.jsonl")
     assert result.exit_code == 3
 
 

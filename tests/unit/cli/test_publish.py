@@ -1,4 +1,4 @@
-"""`harken publish`: formats, batches, what is refused by whom, and the dry run."""
+"""`harken publish`: formats, batches, what is rejected by whom, and the dry run."""
 
 from __future__ import annotations
 
@@ -76,16 +76,16 @@ def test_documents(run: Run, stand: Stand, write: Write) -> None:
     assert "is not XML" in result.stderr
 
 
-def test_what_is_refused_is_told_with_its_file_and_line(run: Run, stand: Stand, write: Write, tmp_path: Path) -> None:
+def test_what_is_rejected_is_told_with_its_file_and_line(run: Run, stand: Stand, write: Write, tmp_path: Path) -> None:
     file = write("e.jsonl", '{"price": 1}\n\n{bad\n{"price": "x"}\n{"price": 2}\n')
     stand.will(accepted(2, rejection(1, line=2, column=3, hint="write one")))
-    refused = tmp_path / "refused.jsonl"
-    result = run("publish", file, "--refused", refused)
+    rejected = tmp_path / "rejected.jsonl"
+    result = run("publish", file, "--rejected", rejected)
     assert result.exit_code == 0
     assert f"✗ {file}, line 3, column 2, event 1\n  this is not JSON" in result.stderr
     assert f"✗ {file}, line 4, event 2\n  not a number\n  hint: write one\n" in result.stderr
-    assert "4 events · 2 accepted · 2 refused" in result.stderr
-    assert [(each["position"], each["error"], each["line"]) for each in lines(refused.read_text())] == [
+    assert "4 events · 2 accepted · 2 rejected" in result.stderr
+    assert [(each["position"], each["error"], each["line"]) for each in lines(rejected.read_text())] == [
         (1, "DecodeError", 3),
         (2, "InvalidValueError", 4),
     ]
@@ -146,5 +146,5 @@ def test_a_dry_run_shows_what_would_match(run: Run, stand: Stand, write: Write) 
     stand.will(Reply(json={"matches": [["a", "b"], ["a"], []], "rejected": [rejection(2)]}))
     result = run("publish", file, "--dry-run")
     assert [(each["event"], each["subscription"]) for each in lines(result.stdout)] == [(0, "a"), (0, "b"), (2, "a")]
-    assert "4 events · 3 matches, nothing published · 2 refused" in result.stderr
+    assert "4 events · 3 matches, nothing published · 2 rejected" in result.stderr
     assert stand.seen[0].query == [("dry_run", "true")]

@@ -62,7 +62,7 @@ def test_every_fault_of_the_configuration_is_listed_before_spark_starts(
     assert [each["line"] for each in found] == sorted(each["line"] for each in found)
 
 
-def test_a_refused_change_is_told_on_lines_of_its_own(pipeline: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_rejected_change_is_told_on_lines_of_its_own(pipeline: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The excerpt with its caret below the text, and what comes from outside without its control codes."""
     from harken.pipeline.config import load_config
     from harken.pipeline.matched_subscriptions import listed
@@ -74,10 +74,10 @@ def test_a_refused_change_is_told_on_lines_of_its_own(pipeline: Path, capsys: py
     with pytest.raises(ParseError) as caught:
         Engine().subscribe("b", "price < 5 ADN sold")
     reason = str(listed([SubscriptionFault("b\x1b", str(caught.value))]))
-    told = RefreshReport(IndexVersion("root", "folder", 1, "fingerprint", 1, 1), refused=reason)
+    told = RefreshReport(IndexVersion("root", "folder", 1, "fingerprint", 1, 1), rejected=reason)
     _show_report(Screen(json=False), lambda text: None, Meter(load_config(pipeline)), told)
     assert capsys.readouterr().err == (
-        "a change of the subscriptions is refused, version 1 stays: a subscription is faulty:\n"
+        "a change of the subscriptions is rejected, version 1 stays: a subscription is faulty:\n"
         "  'b\\x1b': unexpected `ADN` (line 1, column 11)\n"
         "      price < 5 ADN sold\n"
         "                ^\n"

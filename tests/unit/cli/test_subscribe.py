@@ -88,7 +88,7 @@ def test_wrong_usage(run: Run, stand: Stand, arguments: list[str], told: str) ->
     assert stand.seen == []
 
 
-def test_a_refused_text_is_shown_with_its_place(run: Run, stand: Stand) -> None:
+def test_a_rejected_text_is_shown_with_its_place(run: Run, stand: Stand) -> None:
     stand.will(problem(422, "expected a value", line=1, column=8, excerpt="price <\n       ^", hint="write one"))
     result = run("subscribe", "price <")
     assert result.exit_code == 3
@@ -141,8 +141,8 @@ def test_files_are_subscribed_to_and_reported(run: Run, stand: Stand, write: Wri
             {"id": "made", "ticket": "t-made"},
         )
     )
-    refused = tmp_path / "refused.jsonl"
-    options = ["--owner", "me", "--valid-for", "1d", "--label", "team=a", "--refused", refused]
+    rejected = tmp_path / "rejected.jsonl"
+    options = ["--owner", "me", "--valid-for", "1d", "--label", "team=a", "--rejected", rejected]
     result = run("subscribe", "--file", first, "--file", write("b.jsonl", more), *options)
     assert result.exit_code == 0
     assert [each["ticket"] for each in lines(result.stdout)] == ["t-7", "t-made"]
@@ -152,13 +152,13 @@ def test_files_are_subscribed_to_and_reported(run: Run, stand: Stand, write: Wri
         {**given, "id": "b", "where": "x = ", "language": "xpath", "valid_for": 7_200.0, "labels": {"team": "b"}},
         {**given, "where": "x = 3", "owner": "you", "labels": {"team": "a"}},
     ]
-    found = {(each["position"], each["message"]) for each in lines(refused.read_text())}
+    found = {(each["position"], each["message"]) for each in lines(rejected.read_text())}
     assert {position for position, _ in found} == {1, 2, 3, 5}
     assert (2, "expected a value") in found
     assert (3, "the subscription has no `where`") in found
     assert "b.jsonl, line 1, subscription 'b'\n  expected a value (line 1, column 5)" in result.stderr
     assert "odd" in result.stderr
-    assert "2 subscriptions (4 refused)" in result.stderr
+    assert "2 subscriptions (4 rejected)" in result.stderr
     assert TicketFile().of(stand.url) == {"7": "t-7", "made": "t-made"}
 
 

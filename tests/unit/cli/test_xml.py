@@ -59,14 +59,14 @@ def test_files_folders_and_archives(run: Run, write: Write, xpaths: Path, tmp_pa
     assert pairs(result.stdout) == [(0, "x"), (1, "seven"), (2, "x")]
 
 
-def test_a_bad_document_is_refused_with_its_place(run: Run, write: Write, xpaths: Path, tmp_path: Path) -> None:
+def test_a_bad_document_is_rejected_with_its_place(run: Run, write: Write, xpaths: Path, tmp_path: Path) -> None:
     broken = write("broken.xml", CONTAINER.replace("<c>7</c></dataset>", "<c>7</dataset>"))
-    refused = tmp_path / "refused.jsonl"
-    result = run("match", broken, "--split", "dataset", "-s", xpaths, "--refused", refused, "--strict")
+    rejected = tmp_path / "rejected.jsonl"
+    result = run("match", broken, "--split", "dataset", "-s", xpaths, "--rejected", rejected, "--strict")
     assert result.exit_code == 1
     assert pairs(result.stdout) == [(0, "x")]
     assert "broken.xml, line 5, column" in result.stderr
-    (found,) = lines(refused.read_text())
+    (found,) = lines(rejected.read_text())
     assert (found["position"], found["line"]) == (2, 5)
     whole = run("match", broken, "-s", xpaths)
     assert whole.exit_code == 3
@@ -78,7 +78,7 @@ def test_documents_in_flat_events(run: Run, write: Write, xpaths: Path) -> None:
     result = run("match", events, "-s", xpaths)
     assert pairs(result.stdout) == [(0, "x")]
     assert result.stderr.count("event 1") == 1
-    assert "(1 refused)" in result.stderr
+    assert "(1 rejected)" in result.stderr
     checked = run("check", "-e", events, "-s", xpaths)
     assert checked.exit_code == 1
     assert "ends before its root element" in checked.stdout

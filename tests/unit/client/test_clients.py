@@ -267,17 +267,17 @@ def test_publish_many_in_batches(client: Any, stand: Stand) -> None:
 
 def test_if_nothing_was_accepted_it_raises(client: Any, stand: Stand) -> None:
     rejected = [{"position": 0, "error": "DecodeError", "message": "not XML", "line": 3, "column": 1}]
-    refused = problem(422, "no event was accepted", rejected=rejected)
-    stand.will(refused)
+    rejected = problem(422, "no event was accepted", rejected=rejected)
+    stand.will(rejected)
     with pytest.raises(ServerError, match="not XML") as caught:
         client.publish(b"<x>")
     assert (caught.value.place, caught.value.status) == (Place(3, 1), 422)
     assert [each.message for each in caught.value.rejected] == ["not XML"]
     assert stand.seen[0].headers["content-type"] == "application/xml"
-    stand.will(refused, Reply(202, {"accepted": 1, "rejected": []}))
+    stand.will(rejected, Reply(202, {"accepted": 1, "rejected": []}))
     done = client.publish([b"<x>", b"<y/>"])
     assert (done.accepted, [each.position for each in done.rejected]) == (1, [0])
-    stand.will(refused, refused)
+    stand.will(rejected, rejected)
     with pytest.raises(ServerError, match="all 2 events were rejected: not XML") as caught:
         client.publish([b"<x>", b"<y>"])
     assert [each.position for each in caught.value.rejected] == [0, 1]

@@ -21,7 +21,7 @@ UNSENT = UnreachableError("nobody is there", is_unsent=True)
 OK = Answer(200, {}, b"{}")
 
 
-def refusal(status: int, retry_after: str | None = None, body: Any = None) -> Answer:
+def rejection(status: int, retry_after: str | None = None, body: Any = None) -> Answer:
     headers = {} if retry_after is None else {"retry-after": retry_after}
     return Answer(status, headers, b"" if body is None else json.dumps(body).encode())
 
@@ -49,8 +49,8 @@ def sending(*outcomes: Outcome, is_repeatable: bool = True) -> tuple[Answer | Ex
     return run(sent(ACCESS, Request("GET", "/x", is_repeatable=is_repeatable)), *outcomes)
 
 
-def test_what_may_be_repeated_is_after_lost_connections_and_refusals_for_now() -> None:
-    assert sending(LOST, refusal(503), OK) == (OK, [1.0, 2.0], 3)
+def test_what_may_be_repeated_is_after_lost_connections_and_rejections_for_now() -> None:
+    assert sending(LOST, rejection(503), OK) == (OK, [1.0, 2.0], 3)
 
 
 def test_pauses_double_up_to_a_longest_and_vary() -> None:
@@ -66,7 +66,7 @@ def test_attempts_are_bounded() -> None:
 
 
 def test_what_may_not_be_repeated_is_not() -> None:
-    for outcome in (LOST, refusal(503)):
+    for outcome in (LOST, rejection(503)):
         error, pauses, requests = sending(outcome, is_repeatable=False)
         assert isinstance(error, UnreachableError | ServerError)
         assert (pauses, requests) == ([], 1)
@@ -82,40 +82,40 @@ def test_what_was_never_sent_is_always_repeated() -> None:
 
 def test_a_status_that_is_expected_is_an_answer() -> None:
     request = Request("GET", "/readyz", is_repeatable=True, expected=frozenset({503}))
-    assert run(sent(ACCESS, request), LOST, refusal(503)) == (refusal(503), [1.0], 2)
+    assert run(sent(ACCESS, request), LOST, rejection(503)) == (rejection(503), [1.0], 2)
 
 
 def test_what_came_too_soon_was_not_carried_out_and_is_always_repeated() -> None:
-    assert sending(refusal(429, "3"), OK, is_repeatable=False) == (OK, [3.0], 2)
+    assert sending(rejection(429, "3"), OK, is_repeatable=False) == (OK, [3.0], 2)
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 413, 415, 422, 500, 301])
-def test_other_refusals_are_raised_at_once(status: int) -> None:
-    error, pauses, _ = sending(refusal(status))
+def test_other_rejections_are_raised_at_once(status: int) -> None:
+    error, pauses, _ = sending(rejection(status))
     assert isinstance(error, ServerError)
     assert (error.status, pauses) == (status, [])
 
 
 def test_retry_after_is_honoured_where_it_is_longer() -> None:
-    assert sending(refusal(503, "7"), OK)[1] == [7.0]
-    assert sending(refusal(503, "0"), OK)[1] == [1.0]
-    assert sending(refusal(503, "soon"), OK)[1] == [1.0]
+    assert sending(rejection(503, "7"), OK)[1] == [7.0]
+    assert sending(rejection(503, "0"), OK)[1] == [1.0]
+    assert sending(rejection(503, "soon"), OK)[1] == [1.0]
     then = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
-    assert sending(refusal(503, then), OK)[1][0] == pytest.approx(30, abs=2)
+    assert sending(rejection(503, then), OK)[1][0] == pytest.approx(30, abs=2)
 
 
 def test_a_server_that_wants_too_much_time_is_not_waited_for() -> None:
-    error, pauses, _ = sending(refusal(503, "3600"))
+    error, pauses, _ = sending(rejection(503, "3600"))
     assert isinstance(error, ServerError)
     assert (error.retry_after, pauses) == (3600.0, [])
 
 
-def test_a_refusal_after_a_lost_answer_says_so() -> None:
-    error, _, _ = sending(LOST, refusal(409))
+def test_a_rejection_after_a_lost_answer_says_so() -> None:
+    error, _, _ = sending(LOST, rejection(409))
     assert isinstance(error, ServerError)
     assert error.is_repeat
-    for before in (refusal(503), UNSENT):
-        error, _, _ = sending(before, refusal(409))
+    for before in (rejection(503), UNSENT):
+        error, _, _ = sending(before, rejection(409))
         assert isinstance(error, ServerError)
         assert not error.is_repeat
 
@@ -133,7 +133,7 @@ def test_a_problem_becomes_an_error_with_all_its_parts() -> None:
         "limit": "max_values",
         "request_id": "r-9",
     }
-    error, _, _ = sending(refusal(422, body=body))
+    error, _, _ = sending(rejection(422, body=body))
     assert isinstance(error, ServerError)
     assert str(error) == "expected a value (line 2, column 3)\n  a <\n    ^\nhint: write one"
     assert (error.status, error.type, error.request_id) == (422, "urn:harken:parse-error", "r-9")
@@ -158,7 +158,7 @@ def test_an_answer_of_something_else_is_told_by_its_status_and_beginning() -> No
     assert isinstance(error, ServerError)
     assert error.message == "the server answered 504 Gateway Timeout"
     assert (error.request_id, len(error.excerpt or "")) == ("p-1", 200)
-    assert str(sending(refusal(599))[0]) == "the server answered 599"
+    assert str(sending(rejection(599))[0]) == "the server answered 599"
     with pytest.raises(ServerError, match="the answer is not JSON"):
         _ = Answer(200, {}, b"<html>").json
 

@@ -122,7 +122,7 @@ def test_an_open_stream_is_never_given_up(caplog: pytest.LogCaptureFixture) -> N
     assert caplog.messages == ["the stream broke off and will be reopened: the connection was lost"]
 
 
-def test_a_server_that_refuses_for_now_is_asked_again_when_it_says() -> None:
+def test_a_server_that_rejects_for_now_is_asked_again_when_it_says() -> None:
     listening = opened()
     assert list(listening.received(Answer(503, {"retry-after": "9"}, b""))) == []
     assert [listening.pause(), listening.pause()] == [9.0, 2.0]
@@ -140,7 +140,7 @@ def test_a_stream_that_never_opens_is_given_up() -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 422])
-def test_a_refusal_ends_it(status: int) -> None:
+def test_a_rejection_ends_it(status: int) -> None:
     listening = opened()
     with pytest.raises(ServerError) as caught:
         list(listening.received(Answer(status, {}, b"")))

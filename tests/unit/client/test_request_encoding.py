@@ -40,7 +40,7 @@ def test_what_json_cannot_hold(value: Any) -> None:
         in_json({"value": value})
 
 
-def test_a_circle_is_refused() -> None:
+def test_a_circle_is_rejected() -> None:
     circle: list[Any] = []
     circle.append(circle)
     with pytest.raises(InvalidValueError):

@@ -112,7 +112,7 @@ def test_columns_have_the_codes_of_their_rows(where: str, rows: slice) -> None:
         expected = encode(batch(*table.to_pylist()), known.columns, known.dictionaries)
         for each in (table, in_chunks):
             decoded = validate(each)
-            assert not decoded.refused
+            assert not decoded.rejected
             found = encode(decoded.batch, known.columns, known.dictionaries)
             assert found.codes.tolist() == expected.codes.tolist()
             assert found.several.tolist() == expected.several.tolist()

@@ -28,7 +28,7 @@ def test_what_is_picked_is_what_is_taken(texts: list[str], data: st.DataObject, 
     assert found.to_pylist() == strings.take(pa.array(numbers, pa.int32())).to_pylist()
 
 
-def test_too_much_for_one_array_is_refused() -> None:
+def test_too_much_for_one_array_is_rejected() -> None:
     strings = pa.array(["x" * 1_000_000], pa.large_string())
     with pytest.raises(OverflowError, match="more than an Arrow array can hold"):
         picked(strings, np.zeros(3_000, np.int32))

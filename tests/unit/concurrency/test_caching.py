@@ -72,7 +72,7 @@ def test_a_failure_is_not_remembered() -> None:
     assert failing.value == 1
 
 
-def test_instances_that_refuse_attributes_have_cached_properties_too() -> None:
+def test_instances_that_reject_attributes_have_cached_properties_too() -> None:
     frozen = Frozen(3)
     assert (frozen.twice, frozen.twice) == (6, 6)
     assert frozen == Frozen(3)

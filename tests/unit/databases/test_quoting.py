@@ -58,7 +58,7 @@ def test_spark_reads_literals_as_they_are_meant(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(DIALECTS))
-def test_a_text_with_nul_is_refused(name: str) -> None:
+def test_a_text_with_nul_is_rejected(name: str) -> None:
     with pytest.raises(CapabilityError, match="code 0"):
         literal("a\0b", DIALECTS[name])
 
@@ -84,6 +84,6 @@ def test_every_engine_keeps_a_hostile_name(connection: Connection) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a\0"])
-def test_what_is_no_name_is_refused(name: str) -> None:
+def test_what_is_no_name_is_rejected(name: str) -> None:
     with pytest.raises(OperatorError, match="is no name of a table or column"):
         quoted(name)

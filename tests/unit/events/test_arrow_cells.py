@@ -65,7 +65,7 @@ READ: list[pa.Array] = [
     extension(pa.bool8(), [1, None, 0, 2]),
     extension(pa.opaque(pa.int64(), "a type", "a vendor"), NUMBERS),
 ]
-REFUSED: list[pa.Array] = [
+REJECTED: list[pa.Array] = [
     pa.array(BYTES, pa.binary(2)),
     *map(integers_as, (pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns"))),
     *(integers_as(pa.duration(unit)) for unit in UNITS),
@@ -176,14 +176,14 @@ def test_what_is_read_is_what_its_rows_are(array: pa.Array, engines: tuple[Engin
         rows = table.to_pylist(maps_as_pydicts="strict")
         by_rows, by_columns = validate(rows), validate(table)
         assert by_columns.batch == by_rows.batch, shape
-        assert [each.position for each in by_columns.refused] == [each.position for each in by_rows.refused], shape
+        assert [each.position for each in by_columns.rejected] == [each.position for each in by_rows.rejected], shape
         if shape not in MATCHED:
             continue
         expected, found = naive.match_batch(rows), columnar.match_batch(table)
         assert [set(ids) for ids in found.ids] == [set(ids) for ids in expected.ids], shape
 
 
-@pytest.mark.parametrize("array", REFUSED, ids=name_of)
+@pytest.mark.parametrize("array", REJECTED, ids=name_of)
 def test_what_cannot_be_read_is_named(array: pa.Array, engines: tuple[Engine, Engine]) -> None:
     inner = getattr(array.type, "value_type", getattr(array.type, "item_type", array.type))
     for shape, table in tables(array):
@@ -197,7 +197,7 @@ def test_what_cannot_be_read_is_named(array: pa.Array, engines: tuple[Engine, En
             assert told[2] == str(inner), shape
 
 
-@pytest.mark.parametrize("array", [*READ, *REFUSED], ids=name_of)
+@pytest.mark.parametrize("array", [*READ, *REJECTED], ids=name_of)
 def test_what_nobody_asks_for_is_not_looked_at(array: pa.Array) -> None:
     for shape, table in tables(array):
         batch = validate(table, names=frozenset("x")).batch

@@ -1,4 +1,4 @@
-"""Binary columns of Arrow: documents as text, without a copy where they are UTF-8, and bad ones refused alone."""
+"""Binary columns of Arrow: documents as text, without a copy where they are UTF-8, and bad ones rejected alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def texts(*documents: bytes | None, kind: pa.DataType) -> tuple[list[str | None]
     """The texts of the documents that are read, and the positions of the others."""
     table = pa.table({"document": pa.array(documents, kind), "n": range(len(documents))})
     decoded = validate(table)
-    return [event.attributes.get("document") for event in decoded.batch], [each.position for each in decoded.refused]
+    return [event.attributes.get("document") for event in decoded.batch], [each.position for each in decoded.rejected]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
@@ -36,10 +36,10 @@ def test_documents_are_read_as_their_text(kind: pa.DataType) -> None:
     assert texts(b"<a/>", BAD, UTF16, kind=kind) == (["<a/>", "<a>é</a>"], [1])
     assert texts(b"<a/>", BAD, None, kind=kind) == (["<a/>", None], [1])
     for document in (LATIN, LONG):
-        (text,), refused = texts(document, kind=kind)
+        (text,), rejected = texts(document, kind=kind)
         assert text is not None
         assert text.endswith("<a>é</a>")
-        assert not refused
+        assert not rejected
     unknown = b"<?xml version='1.0' encoding='klingon'?><a/>"
     assert texts(unknown, b"<a/>", kind=kind) == (["<a/>"], [0])
     assert texts(kind=kind) == ([], [])
@@ -64,9 +64,9 @@ def test_a_table_without_bytes_is_left_alone() -> None:
 
 def test_only_what_is_asked_for_is_read() -> None:
     table = pa.table({"n": [1], "photo": [b"\xff\xd8"]})
-    assert not validate(table, names=frozenset("n")).refused
-    (refused,) = validate(table).refused
-    assert refused.error.message == "attribute `photo` is not UTF-8 text"
+    assert not validate(table, names=frozenset("n")).rejected
+    (rejected,) = validate(table).rejected
+    assert rejected.error.message == "attribute `photo` is not UTF-8 text"
 
 
 def test_bytes_inside_others_and_in_subscriptions_are_none() -> None:
@@ -96,7 +96,7 @@ def test_files(format: str, documents: list[bytes]) -> None:
         (decoded,) = read_events(file, format, names=names)
         found = engine.match_batch(decoded)
         assert found.ids == [[], ["two"]]
-        assert [each.position for each in found.refused] == ([0] if documents[0] is BAD else [])
+        assert [each.position for each in found.rejected] == ([0] if documents[0] is BAD else [])
 
 
 @pytest.mark.parametrize("kind", [*KINDS, pa.string()], ids=str)
@@ -108,22 +108,22 @@ def test_xpath_over_a_column(kind: pa.DataType) -> None:
     engine.subscribe("many", "n > 1")
     found = engine.match_batch(pa.table({"document": pa.array(values, kind), "n": range(4)}), on_mismatch="fail")
     assert found.ids == [["x"], [], ["many"], ["many"]]
-    (refused,) = found.refused
-    assert refused.position == 1
-    assert "ends before its root element" in refused.error.message
+    (rejected,) = found.rejected
+    assert rejected.position == 1
+    assert "ends before its root element" in rejected.error.message
 
 
 def test_documents_of_files(tmp_path: Path) -> None:
     file = tmp_path / "docs.xml"
     file.write_bytes(b"<all>\n <a>1</a>\n <a>2</a><b/>\n  <a>3\n</all>")
     (whole,) = read_events(file)
-    (refused,) = whole.refused
-    assert str(refused.error.place) == f"{file}, line 5, column 3"
+    (rejected,) = whole.rejected
+    assert str(rejected.error.place) == f"{file}, line 5, column 3"
     parts = list(read_events(file, split="a", batch_size=2))
     assert [part.batch.positions for part in parts] == [(0, 1), ()]
     assert [event.attributes["document"] for event in parts[0].batch] == ["<a>1</a>", "<a>2</a>"]
-    (refused,) = parts[1].refused
-    assert (refused.position, str(refused.error.place)) == (2, f"{file}, line 5, column 3")
+    (rejected,) = parts[1].rejected
+    assert (rejected.position, str(rejected.error.place)) == (2, f"{file}, line 5, column 3")
     nothing = list(read_events(file, split="gone"))
     assert [len(part.batch) for part in nothing] == [0]
     with pytest.raises(SourceError, match="is not XML: there are no elements"):

@@ -110,13 +110,13 @@ def test_slices(array: pa.Array, expected: list[Any]) -> None:
     ],
     ids=str,
 )
-def test_a_cell_that_python_cannot_hold_refuses_its_event(array: pa.Array) -> None:
+def test_a_cell_that_python_cannot_hold_rejects_its_event(array: pa.Array) -> None:
     decoded = validate(pa.table({"a": array}))
     assert decoded.batch.positions == (0,)
-    assert decoded.refused[0].position == 1
-    assert "attribute `a`" in decoded.refused[0].error.message
-    assert decoded.refused[0].error.place is None
-    assert decoded.refused[0].raw
+    assert decoded.rejected[0].position == 1
+    assert "attribute `a`" in decoded.rejected[0].error.message
+    assert decoded.rejected[0].error.place is None
+    assert decoded.rejected[0].raw
 
 
 def test_the_ends_of_the_calendar() -> None:
@@ -125,11 +125,11 @@ def test_the_ends_of_the_calendar() -> None:
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
-def test_a_string_that_is_not_utf8_refuses_its_event(kind: pa.DataType) -> None:
+def test_a_string_that_is_not_utf8_rejects_its_event(kind: pa.DataType) -> None:
     raw = pa.array([b"x", b"\xff", None], pa.binary() if kind == pa.string() else pa.large_binary())
     decoded = validate(pa.table({"a": raw.view(kind)}))
     assert decoded.batch.positions == (0, 2)
-    assert decoded.refused[0].error.message == "attribute `a` is not UTF-8 text"
+    assert decoded.rejected[0].error.message == "attribute `a` is not UTF-8 text"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Batches: the good events with their positions, the refused ones with their reasons."""
+"""Batches: the good events with their positions, the rejected ones with their reasons."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def test_one_bad_event_never_sinks_the_others() -> None:
     decoded = validate([{"a": 1}, {"a": b"x"}, 7, Event.of({"a": 2})])
     assert [event.attributes for event in decoded.batch] == [{"a": 1}, {"a": 2}]
     assert decoded.batch.positions == (0, 3)
-    assert [refused.position for refused in decoded.refused] == [1, 2]
-    assert all(isinstance(refused.error, InvalidValueError) for refused in decoded.refused)
-    assert decoded.refused[0].raw == "{'a': b'x'}"
+    assert [rejected.position for rejected in decoded.rejected] == [1, 2]
+    assert all(isinstance(rejected.error, InvalidValueError) for rejected in decoded.rejected)
+    assert decoded.rejected[0].raw == "{'a': b'x'}"
 
 
 def test_a_batch_is_a_sequence() -> None:
@@ -39,13 +39,13 @@ def test_a_batch_is_a_sequence() -> None:
 def test_nothing_gives_nothing() -> None:
     decoded = validate([])
     assert len(decoded.batch) == 0
-    assert decoded.refused == ()
+    assert decoded.rejected == ()
 
 
-def test_a_refusal_as_plain_data() -> None:
+def test_a_rejection_as_plain_data() -> None:
     schema = Schema(attributes={("n",): BUILT_IN["integer"]})
-    (refused,) = validate([{"n": "x"}], schema).refused
-    plain = refused.to_dict()
+    (rejected,) = validate([{"n": "x"}], schema).rejected
+    plain = rejected.to_dict()
     assert plain["position"] == 0
     assert plain["error"] == "InvalidValueError"
     assert "`n`" in plain["message"]
@@ -62,7 +62,7 @@ def test_only_the_names_that_are_given_are_looked_at() -> None:
     odd = {"a": 1, "blob": b"?", "id": uuid4(), "big": 1 << 65, "any": object(), 7: 8}
     decoded = validate([odd, {"b": 2}, {"a": b"?"}], names=frozenset("ab"))
     assert [event.attributes for event in decoded.batch] == [{"a": 1}, {"b": 2}]
-    assert [refused.position for refused in decoded.refused] == [2]
+    assert [rejected.position for rejected in decoded.rejected] == [2]
     assert decoded.batch.names == decoded.batch[:1].names == {"a", "b"}
 
 
@@ -81,12 +81,12 @@ def test_columns_that_are_not_named_are_not_looked_at() -> None:
 
 @pytest.mark.parametrize("raw", [{"a": "x" * 10_000, "b": b""}, {f"k{n}": b"" for n in range(1_000)}, {"a": 10**5_000}])
 def test_excerpts_are_short(raw: dict[str, Any]) -> None:
-    (refused,) = validate([raw]).refused
-    assert refused.raw
-    assert len(refused.raw) <= 200
+    (rejected,) = validate([raw]).rejected
+    assert rejected.raw
+    assert len(rejected.raw) <= 200
 
 
-def test_a_refusal_does_not_keep_the_input_alive() -> None:
+def test_a_rejection_does_not_keep_the_input_alive() -> None:
     class Payload:
         pass
 
@@ -95,7 +95,7 @@ def test_a_refusal_does_not_keep_the_input_alive() -> None:
     decoded = validate([{"a": payload}])
     del payload
     gc.collect()
-    assert decoded.refused
+    assert decoded.rejected
     assert gone() is None
 
 
@@ -113,10 +113,10 @@ class TestArrow:
         assert tuple(event.attributes for event in decoded.batch) == self.EXPECTED
         assert tuple(decoded.batch.positions) == (0, 1, 2)
 
-    def test_a_bad_cell_refuses_its_event_only(self) -> None:
+    def test_a_bad_cell_rejects_its_event_only(self) -> None:
         decoded = validate(pa.table({"n": pa.array([1, 2**63, 3], pa.uint64())}))
         assert decoded.batch.positions == (0, 2)
-        assert "`n` is an integer beyond 64 bits" in decoded.refused[0].error.message
+        assert "`n` is an integer beyond 64 bits" in decoded.rejected[0].error.message
 
     def test_arrow_data_that_has_no_columns(self) -> None:
         with pytest.raises(SourceError):

@@ -310,7 +310,7 @@ class TestArrow:
         limits = Limits(max_event_values=4)
         decoded = validate(table, limits=limits)
         assert decoded.batch.positions == (1,)
-        assert decoded.refused[0].error.to_dict()["limit"] == "max_event_values"
+        assert decoded.rejected[0].error.to_dict()["limit"] == "max_event_values"
         assert validate(table, limits=Limits(max_event_values=5)).batch.is_lazy
 
     def test_columns_without_rows_and_rows_without_columns(self) -> None:
@@ -374,10 +374,10 @@ class TestNested:
 
     @pytest.fixture(autouse=True)
     def _no_events(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def refuse(self: ColumnViews, content: dict[str, Any]) -> Event:
+        def reject(self: ColumnViews, content: dict[str, Any]) -> Event:
             raise AssertionError("an event was made")
 
-        monkeypatch.setattr(ColumnViews, "_event", refuse)
+        monkeypatch.setattr(ColumnViews, "_event", reject)
 
     @pytest.mark.parametrize("start", [0, 1, 3])
     def test_a_column_in_a_struct_stays_where_it_is(self, start: int) -> None:
@@ -502,7 +502,7 @@ class TestArrowWithASchema:
         assert not decoded.batch.is_lazy
         plain = collect(rows_from_arrow(table), self.SCHEMA, DEFAULT_LIMITS)
         assert decoded.batch == plain.batch
-        assert [each.to_dict() for each in decoded.refused] == [each.to_dict() for each in plain.refused]
+        assert [each.to_dict() for each in decoded.rejected] == [each.to_dict() for each in plain.rejected]
 
     def test_event_types_are_for_the_rows(self) -> None:
         sale = EventType("sale", {("n",): Rule(mandatory=True)})

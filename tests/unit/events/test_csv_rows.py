@@ -1,4 +1,4 @@
-"""CSV: types told by the cells or by a schema, quoting, and rows that are refused while the rest goes on."""
+"""CSV: types told by the cells or by a schema, quoting, and rows that are rejected while the rest goes on."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class TestTypes:
         assert contents("a,b\n1,2\nx,2,3\n3,4\n") == [{"a": 1, "b": 2}, None, {"a": 3, "b": 4}]
 
     @pytest.mark.parametrize("number", ["1e999", "9" * 30, "9" * 5_000])
-    def test_numbers_that_have_no_place_refuse_their_row(self, number: str) -> None:
+    def test_numbers_that_have_no_place_reject_their_row(self, number: str) -> None:
         found = rows(f"a\n1\n{number}\n3\n")
         assert [row.content for row in found] == [{"a": 1}, None, {"a": 3}]
         assert isinstance(found[1].error, InvalidValueError)
@@ -84,7 +84,7 @@ class TestTypes:
         text = f"a.x,b,a.y\n1,{1 << 65},2\n3,x,4\n"
         (decoded,) = read_events(io.BytesIO(text.encode()), "csv", names=frozenset("a"))
         assert [event.attributes for event in decoded.batch] == [{"a": {"x": 1, "y": 2}}, {"a": {"x": 3, "y": 4}}]
-        assert not decoded.refused
+        assert not decoded.rejected
 
 
 class TestCells:
@@ -114,7 +114,7 @@ class TestCells:
         assert rows(text) == []
 
 
-class TestRefusedRows:
+class TestRejectedRows:
     @pytest.mark.parametrize(
         ("line", "reason", "column"),
         [
@@ -161,7 +161,7 @@ class TestRefusedRows:
         assert len(rows(text)[0].content or {}) == 1
 
 
-class TestRefusedHeaders:
+class TestRejectedHeaders:
     @pytest.mark.parametrize(
         ("header", "reason"),
         [
@@ -192,12 +192,12 @@ class TestWithASchema:
         (decoded,) = read_events(io.BytesIO(text), "csv", self.SCHEMA)
         at = datetime(2026, 7, 1, tzinfo=UTC)
         assert [event.attributes for event in decoded.batch] == [{"at": at, "code": "007", "a": {"b": 1}, "n": 5}]
-        assert [refused.position for refused in decoded.refused] == [1, 2]
-        assert [refused.error.place for refused in decoded.refused] == [
+        assert [rejected.position for rejected in decoded.rejected] == [1, 2]
+        assert [rejected.error.place for rejected in decoded.rejected] == [
             Place(3, None, "stream"),
             Place(4, None, "stream"),
         ]
-        assert "attribute `at`" in decoded.refused[0].error.message
+        assert "attribute `at`" in decoded.rejected[0].error.message
 
 
 cells = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), max_size=6)

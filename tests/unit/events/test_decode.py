@@ -23,11 +23,11 @@ from harken.schema import BUILT_IN, Schema
 from harken.schema.values import INT64_MAX, INT64_MIN
 
 
-def test_batches_keep_positions_over_refusals() -> None:
+def test_batches_keep_positions_over_rejections() -> None:
     lines = "".join(f'{{"n": {n}}}\n' if n % 3 else "oops\n" for n in range(10))
     parts = list(read_events(io.BytesIO(lines.encode()), batch_size=4))
     assert [part.batch.positions for part in parts] == [(1, 2), (4, 5, 7), (8,)]
-    assert [[refused.position for refused in part.refused] for part in parts] == [[0, 3], [6], [9]]
+    assert [[rejected.position for rejected in part.rejected] for part in parts] == [[0, 3], [6], [9]]
     assert [event.attributes["n"] for part in parts for event in part.batch] == [1, 2, 4, 5, 7, 8]
 
 
@@ -44,16 +44,16 @@ def test_a_batch_holds_something() -> None:
         read_events(io.BytesIO(b""), batch_size=0)
 
 
-def test_a_schema_reads_and_refuses() -> None:
+def test_a_schema_reads_and_rejects() -> None:
     schema = Schema(attributes={("at",): BUILT_IN["timestamp"]})
     lines = b'{"at": "2026-07-01T12:00:00"}\n{"at": "soon"}\n{"at": null}\n'
     (decoded,) = read_events(io.BytesIO(lines), schema=schema)
     assert [event.attributes for event in decoded.batch] == [{"at": datetime(2026, 7, 1, 12, tzinfo=UTC)}, {}]
-    (refused,) = decoded.refused
-    assert isinstance(refused.error, InvalidValueError)
-    assert refused.error.place == Place(2, None, "stream")
-    assert refused.to_dict()["line"] == 2
-    assert refused.raw == '{"at": "soon"}'
+    (rejected,) = decoded.rejected
+    assert isinstance(rejected.error, InvalidValueError)
+    assert rejected.error.place == Place(2, None, "stream")
+    assert rejected.to_dict()["line"] == 2
+    assert rejected.raw == '{"at": "soon"}'
 
 
 def test_importing_the_room_does_not_import_arrow() -> None:
@@ -109,7 +109,7 @@ class TestThereAndBack:
 
 def _read(text: str, format: str) -> list[dict[str, Any]]:
     parts = list(read_events(io.BytesIO(text.encode()), format))
-    assert not any(part.refused for part in parts)
+    assert not any(part.rejected for part in parts)
     return [event.attributes for part in parts for event in part.batch]
 
 
@@ -118,7 +118,7 @@ def test_edits_of_wikipedia() -> None:
     path = Path(os.environ["HARKEN_DATA"]) / "wikiticker-2015-09-12-sampled.json.gz"
     parts = list(read_events(path))
     assert sum(len(part.batch) for part in parts) == 39_244
-    assert sum(len(part.refused) for part in parts) == 0
+    assert sum(len(part.rejected) for part in parts) == 0
     assert parts[0].batch[0].values(("page",)) == ["Talk:Oswald Tilghman"]
 
 
@@ -148,11 +148,11 @@ class TestColumns:
         assert [event for part in parts for event in part.batch] == list(validate(self.TABLE.to_pylist()).batch)
 
     @pytest.mark.parametrize("format", ["parquet", "arrow"])
-    def test_a_bad_row_is_refused_alone(self, format: str) -> None:
+    def test_a_bad_row_is_rejected_alone(self, format: str) -> None:
         table = pa.table({"n": pa.array([1, 2, 2**63, 4, 5], pa.uint64())})
         first, second = read_events(self.written(format, table, 5), format, batch_size=4)
         assert (list(first.batch.positions), list(second.batch.positions)) == ([0, 1, 3], [4])
-        assert [each.position for each in first.refused] == [2]
+        assert [each.position for each in first.rejected] == [2]
         assert (first.batch.is_lazy, second.batch.is_lazy) == (False, True)
 
     @pytest.mark.parametrize("format", ["parquet", "arrow"])
@@ -204,4 +204,4 @@ class TestNames:
         lines = b'{"a": 1, "b": 36893488147419103232}\n{"a": 2, "b": {"c": []}}\n{"a": 3, "b"}\n'
         (decoded,) = read_events(io.BytesIO(lines), names=frozenset("a"))
         assert [event.attributes for event in decoded.batch] == [{"a": 1}, {"a": 2}]
-        assert [refused.position for refused in decoded.refused] == [2]
+        assert [rejected.position for rejected in decoded.rejected] == [2]

@@ -65,7 +65,7 @@ def test_what_is_not_plain_is_taken_one_by_one(odd: Any) -> None:
     assert dict_views(raw, NAMES, DEFAULT_LIMITS) is None
     found = validate(raw, names=NAMES)
     assert isinstance(found.batch.views, ObjectViews)
-    assert len(found.batch) + len(found.refused) == 3
+    assert len(found.batch) + len(found.rejected) == 3
     assert {0, 2} <= set(found.batch.positions)
 
 
@@ -78,7 +78,7 @@ def test_what_nobody_asks_for_may_be_anything() -> None:
 def test_limits_are_left_to_who_tells_of_them() -> None:
     raw = [{"a": 1, "b": 2}]
     assert dict_views(raw, NAMES, replace(DEFAULT_LIMITS, max_event_values=1)) is None
-    assert len(validate(raw, None, replace(DEFAULT_LIMITS, max_event_values=1), NAMES).refused) == 1
+    assert len(validate(raw, None, replace(DEFAULT_LIMITS, max_event_values=1), NAMES).rejected) == 1
 
 
 def test_where_much_more_is_asked_for_than_events_have() -> None:

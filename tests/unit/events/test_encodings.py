@@ -29,7 +29,7 @@ def test_the_encoding_is_the_one_that_the_document_tells(data: bytes, expected: 
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "us-ascii", "windows-1253"])
-def test_what_is_no_text_in_it_is_refused(encoding: str) -> None:
+def test_what_is_no_text_in_it_is_rejected(encoding: str) -> None:
     with pytest.raises(DecodeError, match="is not text in the encoding"):
         text_of(f"<?xml version='1.0' encoding='{encoding}'?><a>".encode() + b"\xff</a>")
 
@@ -55,7 +55,7 @@ def test_encodings_of_several_bytes_and_what_is_none_are_not_known(encoding: str
         ("<?xml version='1.0' encoding='UTF-16BE'?><a/>".encode("utf-16-le"), "UTF-16BE"),
     ],
 )
-def test_what_tells_two_encodings_is_refused(data: bytes, declared: str) -> None:
+def test_what_tells_two_encodings_is_rejected(data: bytes, declared: str) -> None:
     with pytest.raises(DecodeError, match=f"its encoding is not the one that it declares `{declared}`"):
         text_of(data)
 

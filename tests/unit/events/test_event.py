@@ -1,4 +1,4 @@
-"""The canonical form: what is dropped, what is converted, what is refused, and how values are found again."""
+"""The canonical form: what is dropped, what is converted, what is rejected, and how values are found again."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class TestWhatIsConverted:
         assert Event.of(event).attributes is event.attributes
 
 
-class TestWhatIsRefused:
+class TestWhatIsRejected:
     @pytest.mark.parametrize(
         ("value", "kind"),
         [
@@ -363,7 +363,7 @@ anything = st.recursive(
 
 
 @given(st.dictionaries(st.text(), anything))
-def test_whatever_comes_is_canonical_or_refused(raw: dict[str, Any]) -> None:
+def test_whatever_comes_is_canonical_or_rejected(raw: dict[str, Any]) -> None:
     try:
         event = Event.of(raw)
     except HarkenError as error:

@@ -52,8 +52,8 @@ def survives(data: bytes, format: str, limits: Limits = LIMITS) -> None:
                 assert isinstance(row.error, HarkenError)
                 json.dumps(row.error.to_dict(), ensure_ascii=False).encode()
         for decoded in read_events(io.BytesIO(data), format, limits=limits):
-            for refused in decoded.refused:
-                json.dumps(refused.to_dict(), ensure_ascii=False).encode()
+            for rejected in decoded.rejected:
+                json.dumps(rejected.to_dict(), ensure_ascii=False).encode()
     except SourceError as error:
         str(error).encode()
 

@@ -35,7 +35,7 @@ def plain(parts: list[Decoded]) -> Iterator[Any]:
         yield part.batch.positions
         yield [event.attributes for event in part.batch]
         yield [[type(value) for value in event.attributes.values()] for event in part.batch]
-        yield [(each.to_dict(), str(each.error)) for each in part.refused]
+        yield [(each.to_dict(), str(each.error)) for each in part.rejected]
 
 
 def is_in_columns(data: bytes, schema: Schema | None = None, limits: Limits = DEFAULT_LIMITS) -> bool:
@@ -230,7 +230,7 @@ def test_positions_go_on_from_batch_to_batch() -> None:
     parts = list(read_events(io.BytesIO("".join(lines).encode()), batch_size=100))
     assert [isinstance(part.batch.views, JsonEvents) for part in parts] == [True, False, True, True]
     assert [position for part in parts for position in part.batch.positions] == [*range(150), *range(152, 400)]
-    assert [(each.position, each.to_dict()["line"]) for each in parts[1].refused] == [(150, 151), (151, 152)]
+    assert [(each.position, each.to_dict()["line"]) for each in parts[1].rejected] == [(150, 151), (151, 152)]
 
 
 def test_objects_in_one_array() -> None:

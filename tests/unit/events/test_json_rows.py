@@ -1,4 +1,4 @@
-"""JSON, in lines and in one array: what is refused, with which reason and place, and that the rest goes on."""
+"""JSON, in lines and in one array: what is rejected, with which reason and place, and that the rest goes on."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class TestReasons:
 
 
 class TestLimits:
-    def test_a_long_line_is_refused_and_the_rest_goes_on(self) -> None:
+    def test_a_long_line_is_rejected_and_the_rest_goes_on(self) -> None:
         limits = Limits(max_event_bytes=20)
         found = rows('{"a": 1}\n{"a": "' + "x" * 100 + '"}\n{"a": "34567890123"}\n{"a": 3}', limits=limits)
         assert [row.content for row in found] == [{"a": 1}, None, {"a": "34567890123"}, {"a": 3}]
@@ -180,13 +180,13 @@ class TestNumbers:
         assert row.content == {"a": number}
         assert type(row.content["a"]) is type(number)
 
-    def test_integers_beyond_64_bits_are_refused_as_events(self) -> None:
+    def test_integers_beyond_64_bits_are_rejected_as_events(self) -> None:
         (decoded,) = read_events(io.BytesIO(b'{"a": 1}\n{"a": 9223372036854775808}\n'))
         assert decoded.batch.positions == (0,)
-        (refused,) = decoded.refused
-        assert isinstance(refused.error, InvalidValueError)
-        assert refused.error.place == Place(2, None, "stream")
-        assert refused.raw == '{"a": 9223372036854775808}'
+        (rejected,) = decoded.rejected
+        assert isinstance(rejected.error, InvalidValueError)
+        assert rejected.error.place == Place(2, None, "stream")
+        assert rejected.raw == '{"a": 9223372036854775808}'
 
 
 class TestArrays:
@@ -231,7 +231,7 @@ class TestArrays:
         assert sum(row.error is None for row in found) == good
         assert any(row.error is not None and reason in row.error.message for row in found)
 
-    def test_a_long_element_is_refused_and_the_rest_goes_on(self) -> None:
+    def test_a_long_element_is_rejected_and_the_rest_goes_on(self) -> None:
         long = json.dumps({"a": "x" * 1_000})
         found = rows(f'[{{"a": 1}}, {long}, {{"a": 3}}]', "json", Limits(max_event_bytes=100))
         assert [row.content for row in found] == [{"a": 1}, None, {"a": 3}]

@@ -109,8 +109,8 @@ def test_frames_stay_columns(library: str, monkeypatch: pytest.MonkeyPatch) -> N
     engine.subscribe("one", "x < 2 AND s = 'a'")
     engine.merge()  # what is not indexed yet is verified
 
-    def refuse(*raw: Any) -> None:
+    def reject(*raw: Any) -> None:
         raise AssertionError("an event was made")
 
-    monkeypatch.setattr(Event, "of", refuse)
+    monkeypatch.setattr(Event, "of", reject)
     assert engine.match_batch(frame).ids == [["one"], []]

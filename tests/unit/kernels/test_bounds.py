@@ -1,4 +1,4 @@
-"""The kernels' tests once more with Numba's bounds checks: without these, an index beyond an array reads on in silence."""
+"""The kernels' tests with bounds checks: without these, an index beyond an array reads on in silence."""
 
 from __future__ import annotations
 

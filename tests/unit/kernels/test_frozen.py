@@ -63,6 +63,6 @@ def test_a_field_is_thawed_by_itself() -> None:
     [np.zeros(5, np.int32), np.zeros((5, 1), np.int64), np.zeros(10, np.int64)[::2]],
     ids=["items", "dimensions", "gaps"],
 )
-def test_what_is_not_as_declared_is_refused(wrong: np.ndarray) -> None:
+def test_what_is_not_as_declared_is_rejected(wrong: np.ndarray) -> None:
     with pytest.raises(TypeError, match="Outer has"):
         frozen(given()._replace(numbers=wrong))

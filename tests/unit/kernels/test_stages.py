@@ -83,6 +83,6 @@ def test_a_batch_is_frozen_as_any_tuple_is() -> None:
     ("name", "wrong"),
     [("skipped", np.zeros(4, np.int64)), ("offsets", np.arange(5, dtype=np.int32)), ("candidates", np.zeros(8)[::2])],
 )
-def test_a_batch_with_other_arrays_is_refused(name: str, wrong: np.ndarray) -> None:
+def test_a_batch_with_other_arrays_is_rejected(name: str, wrong: np.ndarray) -> None:
     with pytest.raises(Exception, match="is expected"):
         frozen_batch(given()._replace(**{name: wrong}))

@@ -1,4 +1,4 @@
-"""From text to what matchers take: what is refused at which step, what is warned of, and all faults at once."""
+"""From text to what matchers take: what is rejected at which step, what is warned of, and all faults at once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_expression_is_that_of_the_text_at_hand() -> None:
     assert front_end.parse("a = 2") == parse("a = 2")
 
 
-def test_the_expression_of_a_long_text_is_not_refused_later() -> None:
+def test_the_expression_of_a_long_text_is_not_rejected_later() -> None:
     limits = Limits(max_nesting=10_000)
     text = "NOT " * 200 + "a"
     front_end = SqlFrontEnd(limits=limits)
@@ -63,7 +63,7 @@ def test_what_is_always_true_is_warned_of(text: str) -> None:
         ("NOT " * 200 + "sold", LimitError),
     ],
 )
-def test_refusals(text: str, error: type[HarkenError], schema: Schema) -> None:
+def test_rejections(text: str, error: type[HarkenError], schema: Schema) -> None:
     with pytest.raises(error):
         Compiler(schema).compile(text)
 
@@ -90,7 +90,7 @@ def test_a_form_that_is_too_large_is_not_multiplied_out() -> None:
     assert caught.value.limit == "max_conjunctions"
 
 
-def test_nesting_beyond_what_python_can_follow_is_refused_by_name() -> None:
+def test_nesting_beyond_what_python_can_follow_is_rejected_by_name() -> None:
     with pytest.raises(LimitError) as caught:
         Compiler(limits=Limits(max_nesting=100_000)).compile("NOT " * 15_000 + "a")
     assert caught.value.limit == "max_nesting"

@@ -438,7 +438,7 @@ def test_with_a_schema_strings_are_not_read() -> None:
         ("a <> a", "a"),
     ],
 )
-def test_a_contradiction_is_refused_and_the_attribute_named(text: str, attribute: str) -> None:
+def test_a_contradiction_is_rejected_and_the_attribute_named(text: str, attribute: str) -> None:
     with pytest.raises(ContradictionError, match="no event can ever match this") as caught:
         normal(text)
     assert caught.value.hint == f"its conditions on `{attribute}` leave no value that meets them all"
@@ -569,7 +569,7 @@ def test_as_many_conjunctions_as_the_limit_says() -> None:
     assert len(shown(alternatives(4), max_conjunctions=4)) == 4
 
 
-def test_one_conjunction_more_is_refused_with_the_limit_s_name() -> None:
+def test_one_conjunction_more_is_rejected_with_the_limit_s_name() -> None:
     with pytest.raises(LimitError, match="more than 4 conjunctions") as caught:
         normal(alternatives(5), max_conjunctions=4)
     assert caught.value.limit == "max_conjunctions"
@@ -604,7 +604,7 @@ def test_a_thousand_and_twenty_four_conjunctions_are_taken_by_default() -> None:
     ],
 )
 def test_five_hundred_alternatives_over_few_attributes_end_quickly(alternative: str) -> None:
-    """With an answer or a refusal: what counts is that a subscriber cannot hold up the others."""
+    """With an answer or a rejection: what counts is that a subscriber cannot hold up the others."""
     text = " AND ".join(alternative.format(n=n) for n in range(500))
     with without_hanging(), suppress(LimitError, ContradictionError):
         normal(text)

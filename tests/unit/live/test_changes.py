@@ -152,7 +152,7 @@ def test_a_match_sees_none_or_all_of_the_changes() -> None:
     assert wrong == []
 
 
-def test_an_algorithm_that_only_adds_refuses_to_remove(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_algorithm_that_only_adds_rejects_to_remove(monkeypatch: pytest.MonkeyPatch) -> None:
     from harken.matchers.naive import Naive
 
     monkeypatch.setattr(Naive, "traits", frozenset())

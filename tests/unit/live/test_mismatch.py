@@ -214,7 +214,7 @@ def test_ignore_says_nothing_and_lists_are_not_compared() -> None:
     assert engine.match_batch(TABLE.select(["price"]).to_pylist(), on_mismatch="fail").ids == [[], []]
 
 
-def test_any_other_word_is_refused() -> None:
+def test_any_other_word_is_rejected() -> None:
     with pytest.raises(HarkenError, match="did you mean `fail`"):
         engine_of("price > 1").match_batch([], on_mismatch="fial")  # type: ignore[arg-type]
 

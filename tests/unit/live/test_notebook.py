@@ -112,7 +112,7 @@ def test_a_table_is_escaped() -> None:
 
 def test_a_batch_in_short(engine: Engine) -> None:
     shown = engine.match_batch(EVENTS)._repr_html_()
-    assert "<p>4 events, 3 matches, 1 refused</p>" in shown
+    assert "<p>4 events, 3 matches, 1 rejected</p>" in shown
     for cell in ("event", "subscription", "owner", "tags"):
         assert f">{cell}</th>" in shown
     assert ">Ada</td>" in shown

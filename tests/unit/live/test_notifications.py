@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from harken.errors import DecodeError, HarkenError, InvalidValueError
-from harken.events import Refused
+from harken.events import RejectedEvent
 from harken.live.notifications import (
     DECODE,
     VALIDATE,
@@ -57,11 +57,13 @@ def test_names_and_columns_are_in_one_order(record: Record) -> None:
     assert list(names_of(record)) == arrow_schema(record).names
 
 
-def test_the_dead_letter_of_a_refused_event() -> None:
+def test_the_dead_letter_of_a_rejected_event() -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    broken = DeadLetterRow.of_refused(Refused(3, DecodeError("it is not JSON"), "{"), None, now, 7, 2)
+    broken = DeadLetterRow.of_rejected(RejectedEvent(3, DecodeError("it is not JSON"), "{"), None, now, 7, 2)
     assert broken == DeadLetterRow(None, DECODE, "it is not JSON", None, "{", now, 7, 2)
-    invalid = DeadLetterRow.of_refused(Refused(3, InvalidValueError("`price` is too large"), None), "e3", now, 7, 2)
+    invalid = DeadLetterRow.of_rejected(
+        RejectedEvent(3, InvalidValueError("`price` is too large"), None), "e3", now, 7, 2
+    )
     assert (invalid.event_id, invalid.stage) == ("e3", VALIDATE)
 
 

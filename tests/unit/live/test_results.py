@@ -29,7 +29,7 @@ def test_every_event_has_its_place(engine: Engine) -> None:
     assert len(found) == 4
     assert len(found.candidates) == 4
     assert [engine.subscription(id).number for id in found.ids[2]] == found.of(2).tolist()
-    assert "4 events, 4 matches, 1 refused" in repr(found)
+    assert "4 events, 4 matches, 1 rejected" in repr(found)
 
 
 def test_fields_of_what_matched(engine: Engine) -> None:
@@ -56,7 +56,7 @@ def test_threads_give_the_same(engine: Engine, threads: int) -> None:
     assert list(map(sorted, shared.ids)) == list(map(sorted, alone.ids))
     assert shared.counts == alone.counts
     assert shared.positions == alone.positions
-    assert [each.position for each in shared.refused] == [7]
+    assert [each.position for each in shared.rejected] == [7]
 
 
 def test_an_answer_holds_on_to_its_numbers(engine: Engine) -> None:

@@ -160,7 +160,7 @@ def test_with_a_schema_events_are_judged_one_by_one() -> None:
     schema = Schema(attributes={("x",): BUILT_IN["integer"]})
     engine = engine_of("x = 1", schema=schema)
     assert not told(engine, [{"y": "1"}])
-    assert len(engine.match_batch([{"x": "1"}]).refused) == 1
+    assert len(engine.match_batch([{"x": "1"}]).rejected) == 1
 
 
 def test_of_a_table_only_strings_that_are_no_timestamps_are_left_to_tell() -> None:

@@ -170,7 +170,7 @@ def test_an_empty_engine(tmp_path: Path) -> None:
     assert loaded.match({"x": 1}).ids == ["a"]
 
 
-def test_what_is_no_engine_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_engine_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(SegmentError):
         Engine.load(tmp_path / "nowhere")
     (tmp_path / "manifest.harken").write_text("{}", encoding="utf-8")
@@ -241,7 +241,7 @@ def test_an_index_of_an_earlier_harken_is_built_anew(
     assert not caplog.records
 
 
-def test_an_index_of_an_earlier_harken_can_be_refused(
+def test_an_index_of_an_earlier_harken_can_be_rejected(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save_as_an_earlier_one(engine, tmp_path, monkeypatch)
@@ -260,13 +260,13 @@ def test_a_text_that_cannot_be_read_any_more_is_named_and_a_follower_stays_as_it
     save_as_an_earlier_one(engine, tmp_path, monkeypatch)
     compile = Compiler.compile
 
-    def refuse(self: Compiler, where: str, *given: Any) -> Any:
+    def reject(self: Compiler, where: str, *given: Any) -> Any:
         if where == "x = 3":
             raise SubscriptionError("that is not understood any more")
         return compile(self, where, *given)
 
     with monkeypatch.context() as stricter:
-        stricter.setattr(Compiler, "compile", refuse)
+        stricter.setattr(Compiler, "compile", reject)
         for _ in range(2):
             with pytest.raises(SegmentError, match="subscription new cannot be compiled any more: that is not"):
                 follower.match({"x": 3})
@@ -276,7 +276,9 @@ def test_a_text_that_cannot_be_read_any_more_is_named_and_a_follower_stays_as_it
     assert answers(follower) == before
 
 
-def test_an_index_of_a_later_harken_is_refused(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_of_a_later_harken_is_rejected(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as later:
         later.setitem(saving.LAYOUT_OF, saving.INDEX, OWN + 1)
         engine.save(tmp_path)

@@ -94,7 +94,7 @@ def test_only_what_is_compared_with_a_timestamp() -> None:
     schema = Schema(attributes={("at",): BUILT_IN["timestamp"], ("name",): BUILT_IN["string"]})
     declared = engine_of("at > TIMESTAMP '2026-01-01 00:00:00'", schema=schema)
     found = declared.match_batch([{"at": "2026-02-01"}, {"at": "never"}])
-    assert (found.counts, len(found.refused), found.unparsed) == ([1, 0], 1, {})
+    assert (found.counts, len(found.rejected), found.unparsed) == ([1, 0], 1, {})
 
 
 def test_an_engine_that_was_loaded_counts_too(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from harken.matchers.algorithm_registry import (
     algorithm_options,
     algorithm_summary,
     load_matcher,
-    refuse_incapable,
+    reject_incapable,
     takes_option,
 )
 from harken.matchers.naive import Naive
@@ -151,19 +151,19 @@ def test_a_module_is_imported_only_when_it_is_asked_for(monkeypatch: pytest.Monk
         create_matcher("missing")
 
 
-# Refusing
+# Rejecting
 
 
 @pytest.mark.usefixtures("_limited")
 @pytest.mark.parametrize("required", [set(), {EQUALITY}, {EQUALITY, RANGE}])
-def test_what_it_can_do_is_not_refused(required: set[Capability]) -> None:
-    refuse_incapable("limited", frozenset(required))
+def test_what_it_can_do_is_not_rejected(required: set[Capability]) -> None:
+    reject_incapable("limited", frozenset(required))
 
 
 @pytest.mark.usefixtures("_limited")
 def test_what_it_cannot_do_is_named_with_those_that_can() -> None:
     with pytest.raises(CapabilityError) as caught:
-        refuse_incapable("limited", frozenset({EQUALITY, PATTERN, Capability.CONTAINS}))
+        reject_incapable("limited", frozenset({EQUALITY, PATTERN, Capability.CONTAINS}))
     assert caught.value.message == "the algorithm `limited` cannot do: contains, like"
     able = [name for name in ALGORITHMS if {EQUALITY, PATTERN, Capability.CONTAINS} <= algorithm_capabilities(name)]
     assert caught.value.hint == f"algorithms that can: {', '.join(able)}"
@@ -179,12 +179,12 @@ def test_one_that_can_do_just_that_can(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules["limited_matcher"].__dict__, "Fitting", Fitting)
     monkeypatch.setitem(ALGORITHMS, "fitting", "limited_matcher:Fitting")
     with pytest.raises(CapabilityError) as caught:
-        refuse_incapable("limited", frozenset({PATTERN}))
+        reject_incapable("limited", frozenset({PATTERN}))
     assert ", fitting" in (caught.value.hint or "")
 
 
 @pytest.mark.usefixtures("_only_limited")
 def test_where_none_can_there_is_no_hint() -> None:
     with pytest.raises(CapabilityError) as caught:
-        refuse_incapable("limited", frozenset({PATTERN}))
+        reject_incapable("limited", frozenset({PATTERN}))
     assert caught.value.hint is None

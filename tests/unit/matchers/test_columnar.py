@@ -301,7 +301,7 @@ def test_sketches_are_exact_where_the_upper_bits_tell_nothing() -> None:
         assert sum(map(len, found)) > 10_000
 
 
-def test_an_unknown_layout_is_refused() -> None:
+def test_an_unknown_layout_is_rejected() -> None:
     with pytest.raises(CapabilityError, match="tower"):
         columnar(layouts=["tower"])
     with pytest.raises(CapabilityError, match="layouts"):
@@ -604,7 +604,7 @@ def test_long_runs_are_not_sketched() -> None:
 FEW_PLACES = {"most_places": 1 << 10}
 
 
-def test_an_index_of_more_rows_than_a_run_can_begin_at_is_refused() -> None:
+def test_an_index_of_more_rows_than_a_run_can_begin_at_is_rejected() -> None:
     engine = columnar(settings=FEW_PLACES)
     engine.subscribe("s", "x = 1")
     with pytest.raises(CapabilityError, match="cannot hold 1 rows"):
@@ -627,7 +627,7 @@ def test_a_merge_that_fails_is_told_once_and_changes_nothing(background: bool) -
     assert [engine.match({"x": n}).ids for n in range(6)] == [["s0"], ["s1"], ["s2"], ["s3"], ["s4"], []]
 
 
-def test_a_table_that_is_refused_leaves_nothing() -> None:
+def test_a_table_that_is_rejected_leaves_nothing() -> None:
     engine = columnar(recent_rows=4, settings=FEW_PLACES)
     engine.subscribe("s", "x = 1")
     predicates = [[{"attribute": "x", "operator": "=", "integer": n}] for n in range(50)]

@@ -394,10 +394,10 @@ def answers_of(matcher: Columnar, events: list[RawEvent]) -> None:
     matcher.match(validate(events).batch, forms.__getitem__)
 
 
-# Refusals
+# Rejections
 
 
-def test_other_layout_is_refused(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_layout_is_rejected(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(module.LAYOUT_OF, module.INDEX, 99)
     save(Columnar(), folder)
     monkeypatch.undo()

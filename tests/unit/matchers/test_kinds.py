@@ -99,7 +99,7 @@ def test_only_removing_is_a_change_too(indexes: Indexes) -> None:
     assert matches(indexes) == [[], [], []]
 
 
-def test_a_kind_without_an_index_is_refused_and_nothing_is_taken() -> None:
+def test_a_kind_without_an_index_is_rejected_and_nothing_is_taken() -> None:
     indexes = Indexes(create_matcher("naive"))
     with pytest.raises(UnavailableError, match="'other'"):
         indexes.add([flat(0, "x = 1"), other(1, "x = 1")])

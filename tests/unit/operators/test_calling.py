@@ -341,7 +341,7 @@ def test_an_operator_that_keeps_failing_is_paused_and_tried_again(monkeypatch: p
     assert "failed 3 times in a row" in message_of(outcomes[5])
     assert "failed 3 times in a row" in message_of(one(call))
     assert call.stats()["is_paused"]
-    assert call.stats()["refused"] == 8
+    assert call.stats()["rejected"] == 8
     assert call.stats()["calls"] == 3
     now += 0.25
     assert "down" in message_of(one(call))  # one try, which fails

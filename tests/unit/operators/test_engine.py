@@ -317,7 +317,7 @@ def test_saved_loaded_cut_and_joined(tmp_path: Path, order: str) -> None:
     assert caught.value.hint == "pass the operators: Engine.load(path, operators=[…])"
     loaded = harken.Engine.load(tmp_path / "engine", operators=ALL, order=order)
     assert list(map(sorted, loaded.match_batch(events).ids)) == wanted
-    assert loaded.operators.keys() == made.operators.keys()
+    assert loaded.internals.operators.keys() == made.internals.operators.keys()
     assert loaded.order == order
     parts = loaded.internals.cut(2)
     assert [sorted(a + b) for a, b in zip(*(part.match_batch(events).ids for part in parts), strict=True)] == wanted

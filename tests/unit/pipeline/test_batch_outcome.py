@@ -1,4 +1,4 @@
-"""The way of a batch: what is told, what is refused and why, what is counted; and that a replay tells the same."""
+"""The way of a batch: what is told, what is rejected and why, what is counted; and that a replay tells the same."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_what_a_notification_has(spark: SparkSession, project: Project) -> None:
     assert persisted(spark) == before
 
 
-def test_what_is_refused_and_why(spark: SparkSession, project: Project) -> None:
+def test_what_is_rejected_and_why(spark: SparkSession, project: Project) -> None:
     project.write(
         "events.jsonl", "\n".join([*map(json.dumps, EVENTS), BAD, "not json", '{"price": 6, "category": "Toy"}'])
     )
@@ -251,7 +251,7 @@ def test_ids_are_known_again_within_the_window(spark: SparkSession, project: Pro
     assert kept == ["batch=2"]
 
 
-def test_an_event_that_was_refused_may_come_again_mended(spark: SparkSession, project: Project) -> None:
+def test_an_event_that_was_rejected_may_come_again_mended(spark: SparkSession, project: Project) -> None:
     (project.folder / "watched").mkdir()
     project.write("schema.toml", CLOSED)
     head = STREAM + '\nschema = "schema.toml"'
@@ -267,7 +267,7 @@ def test_an_event_that_was_refused_may_come_again_mended(spark: SparkSession, pr
 # Events that come late
 
 
-@pytest.mark.parametrize("late", ["match", "refuse"])
+@pytest.mark.parametrize("late", ["match", "reject"])
 def test_late_events(spark: SparkSession, project: Project, late: str) -> None:
     (project.folder / "watched").mkdir()
     source = f'path = "watched"\nevent_time = "at"\nlate_after = "1 minute"\nlate = "{late}"'
@@ -362,7 +362,7 @@ def test_no_row_of_a_table_fits(spark: SparkSession, project: Project) -> None:
     found.release()
 
 
-def test_what_comes_behind_a_refused_event_of_its_id_is_not_lost(spark: SparkSession, project: Project) -> None:
+def test_what_comes_behind_a_rejected_event_of_its_id_is_not_lost(spark: SparkSession, project: Project) -> None:
     schema = '[domains.grade]\ntype = "enumerated"\nvalues = ["low", "high"]\n[attributes]\ngrade = "grade"\n'
     project.write("schema.toml", schema)
     rows = [{"id": "e1", "grade": "none"}, {"id": "e1", "grade": "low"}, {"id": "e2", "grade": "low"}]

@@ -56,7 +56,7 @@ def expected(events: list[dict[str, Any]], wheres: list[str]) -> set[tuple[str, 
     engine = Engine()
     assert not engine.subscribe_many(zip(wheres, wheres, strict=True)).faults
     found = engine.match_batch(events)
-    assert not found.refused
+    assert not found.rejected
     return {(str(event["id"]), id) for event, ids in zip(events, found.ids, strict=True) for id in ids}
 
 

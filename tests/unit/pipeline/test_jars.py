@@ -80,7 +80,7 @@ def test_nothing_needs_nothing() -> None:
 
 
 @pytest.mark.parametrize("package", ["", "spark", "a:b", "a:b:c:d", "a:b:<c>", "a:b: c", "../a:b:c"])
-def test_what_is_no_package_is_refused(package: str, tmp_path: Path) -> None:
+def test_what_is_no_package_is_rejected(package: str, tmp_path: Path) -> None:
     with pytest.raises(HarkenError, match="is not a Maven package"):
         resolve_jars([package], tmp_path)
 

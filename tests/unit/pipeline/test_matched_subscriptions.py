@@ -1,4 +1,4 @@
-"""The subscriptions of a pipeline: opened or built at its start, taken over as they change, refused if they are bad."""
+"""The subscriptions of a pipeline: opened or built at its start, taken over as they change, rejected if bad."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_what_was_kept_is_opened_again_and_changed_by_what_changed_since(folder:
     assert Index(folder.path / "index").versions() == [1, 2]
 
 
-def test_a_faulty_start_is_refused_with_every_fault_and_its_place(folder: Folder) -> None:
+def test_a_faulty_start_is_rejected_with_every_fault_and_its_place(folder: Folder) -> None:
     good = json.dumps({"id": "a", "where": "price < 5"})
     faulty = [json.dumps({"id": "b", "where": "price <"}), "no json", json.dumps({"id": "c"}), good]
     folder.write_lines(good, *faulty)
@@ -164,11 +164,11 @@ def test_a_bad_change_is_told_once_and_the_last_version_goes_on(folder: Folder) 
     folder.write({**RULES, "d": "price <", "e": "price = 1"})
     change = subscriptions.refresh()
     assert change is not None
-    assert change.refused is not None
-    assert "rules.jsonl, line 4" in change.refused
+    assert change.rejected is not None
+    assert "rules.jsonl, line 4" in change.rejected
     assert change.version == first
     assert [each.id for each in change.faults] == ["d"]
-    assert "refused" in str(change)
+    assert "rejected" in str(change)
     assert subscriptions.refresh() is None
     assert subscriptions.current() is first
     assert Index(folder.path / "index").versions() == [1]
@@ -176,7 +176,7 @@ def test_a_bad_change_is_told_once_and_the_last_version_goes_on(folder: Folder) 
     folder.write({**RULES, "d": "price < 1"})
     mended = subscriptions.refresh()
     assert mended is not None
-    assert mended.refused is None
+    assert mended.rejected is None
     assert texts(subscriptions.current()) == {**RULES, "d": "price < 1"}
 
 
@@ -192,7 +192,7 @@ def test_a_source_that_has_nothing_any_more_is_a_bad_change(folder: Folder, mish
         folder.file.mkdir()
     change = subscriptions.refresh()
     assert change is not None
-    assert change.refused is not None
+    assert change.rejected is not None
     assert subscriptions.refresh() is None
     assert subscriptions.current() is first
     if folder.file.is_dir():
@@ -212,7 +212,7 @@ def test_a_stream_starts_with_what_was_kept_if_the_source_is_bad_and_a_batch_doe
     subscriptions = folder.open()
     assert subscriptions.current() == first
     assert subscriptions.opening is not None
-    assert subscriptions.opening.refused is not None
+    assert subscriptions.opening.rejected is not None
     with pytest.raises(SubscriptionError, match="line 1"):
         Subscriptions(replace(folder.config, mode="batch"), spark).current()
 
@@ -228,7 +228,7 @@ def test_faulty_ones_can_be_left_out(tmp_path: Path, spark: SparkSession) -> Non
     folder.write({"a": "price < 5", "b": "price <", "c": "price > 20"})
     change = subscriptions.refresh()
     assert change is not None
-    assert change.refused is None
+    assert change.rejected is None
     assert [each.id for each in change.faults] == ["b"]
     assert texts(change.version) == {"a": "price < 5", "c": "price > 20"}
 
@@ -252,8 +252,8 @@ def test_a_folder_of_files_of_several_formats(tmp_path: Path, spark: SparkSessio
     (place / "three.jsonl").write_text('{"id": "c", "where": "price > 20"}\n{"id": "d", "where": "price >"}\n')
     change = subscriptions.refresh()
     assert change is not None
-    assert change.refused is not None
-    assert "three.jsonl, line 2" in change.refused
+    assert change.rejected is not None
+    assert "three.jsonl, line 2" in change.rejected
     (place / "three.jsonl").write_text('{"id": "c", "where": "price > 20"}\n')
     assert subscriptions.refresh() is not None
     assert texts(subscriptions.current()) == RULES
@@ -296,7 +296,7 @@ def test_a_table_of_sparks(tmp_path: Path, spark: SparkSession) -> None:
         spark.sql("DROP TABLE rules")
     gone = subscriptions.refresh()
     assert gone is not None
-    assert gone.refused is not None
+    assert gone.rejected is not None
     assert subscriptions.refresh() is None
 
 
@@ -329,7 +329,7 @@ def test_an_index_that_somebody_publishes(tmp_path: Path, spark: SparkSession) -
     shutil.move(place, tmp_path / "elsewhere")
     gone = subscriptions.refresh()
     assert gone is not None
-    assert gone.refused is not None
+    assert gone.rejected is not None
     assert subscriptions.refresh() is None
     assert subscriptions.current() == second
     with pytest.raises(SegmentError):
@@ -346,7 +346,7 @@ def test_an_index_that_is_not_there_is_an_error_at_the_start(tmp_path: Path, spa
         folder.open().current()
 
 
-def test_a_version_that_is_another_than_the_one_recorded_is_refused(folder: Folder) -> None:
+def test_a_version_that_is_another_than_the_one_recorded_is_rejected(folder: Folder) -> None:
     folder.write(RULES)
     subscriptions = folder.open()
     version = subscriptions.current()
@@ -400,8 +400,8 @@ def test_whatever_is_wrong_with_a_change_the_last_version_goes_on(
     folder.write_lines(*lines, json.dumps({"id": "d", "where": "price = 7"}))
     change = subscriptions.refresh()
     assert change is not None
-    assert change.refused is not None
-    assert "OverflowError" in change.refused
+    assert change.rejected is not None
+    assert "OverflowError" in change.rejected
     assert change.version == subscriptions.current() == first
 
 
@@ -426,7 +426,7 @@ def test_what_does_not_fit_the_columns_is_told_with_the_version(folder: Folder) 
     assert "1 added, 0 replaced, 1 removed; 1 of 2 subscriptions can never match" in str(change)
 
 
-def test_what_does_not_fit_may_be_refused_or_ignored(folder: Folder) -> None:
+def test_what_does_not_fit_may_be_rejected_or_ignored(folder: Folder) -> None:
     folder.write({"a": "prise < 5"})
     with pytest.raises(MismatchError, match="`prise` is no column"):
         folder.open_for("fail", price=pa.float64()).current()
@@ -437,20 +437,20 @@ def test_what_does_not_fit_may_be_refused_or_ignored(folder: Folder) -> None:
         folder.open_for("fail", price=pa.float64()).current()
 
 
-def test_a_change_that_does_not_fit_is_refused_once_and_the_last_version_goes_on(folder: Folder) -> None:
+def test_a_change_that_does_not_fit_is_rejected_once_and_the_last_version_goes_on(folder: Folder) -> None:
     folder.write({"a": "price < 5"})
     subscriptions = folder.open_for("fail", price=pa.float64())
     version = subscriptions.current()
     folder.write({"a": "prise < 5"})
     change = subscriptions.refresh()
     assert change is not None
-    assert "`prise` is no column" in str(change.refused)
+    assert "`prise` is no column" in str(change.rejected)
     assert subscriptions.refresh() is None
     assert subscriptions.current() == version
     folder.write({"a": "price < 6"})
     mended = subscriptions.refresh()
     assert mended is not None
-    assert (mended.refused, mended.replaced) == (None, 1)
+    assert (mended.rejected, mended.replaced) == (None, 1)
 
 
 def test_an_index_is_compared_too(folder: Folder, spark: SparkSession) -> None:

@@ -117,7 +117,7 @@ def test_a_batch_from_an_index_of_any_algorithm(spark: SparkSession, project: Pr
 # What is wrong
 
 
-def test_refused_events_that_have_nowhere_to_go(spark: SparkSession, project: Project) -> None:
+def test_rejected_events_that_have_nowhere_to_go(spark: SparkSession, project: Project) -> None:
     project.write("events.jsonl", BAD + "\n" + json.dumps(EVENTS[1]))
     config = replace(project.config(), dead_letters=None)
     with pytest.raises(EventError, match="event 'B1' is rejected: `price` is not of type DOUBLE") as caught:
@@ -265,7 +265,7 @@ def test_a_plan_tells_what_does_not_fit_the_columns(spark: SparkSession, project
         plan(project.config(match='on_mismatch = "fail"'))
 
 
-def test_a_plan_refuses_a_column_that_no_event_can_hold(spark: SparkSession, project: Project) -> None:
+def test_a_plan_rejects_a_column_that_no_event_can_hold(spark: SparkSession, project: Project) -> None:
     project.write("subscriptions.jsonl", [{"id": "raw", "where": "seller = 's1'"}])
     columns = COLUMNS.replace("seller STRING", "seller ARRAY<BINARY>")
     with pytest.raises(SourceError, match=r"`seller` is of type binary.*the subscription 'raw' asks for `seller`"):

@@ -27,7 +27,7 @@ NEWEST = datetime(2024, 5, 1, 11, 59, 30, tzinfo=UTC)
 VERSION = IndexVersion("/index", "version-00000003-aaaaaaaa", 3, "f", 1_000, 50_000)
 FIRST = BatchReport(0, VERSION, TIME, Counts(10, 5, {"decode": 2, "match": 1}, 3, 1, NEWEST), 2.0)
 SECOND = BatchReport(1, replace(VERSION, version=4), TIME, Counts(20, 0), 0.5, is_replay=True)
-REFUSED = RefreshReport(VERSION, refused="it is faulty")
+REJECTED = RefreshReport(VERSION, rejected="it is faulty")
 
 _SAMPLE = re.compile(r'([a-z_]+)\{((?:[a-z]+="(?:[^"\\\n]|\\["\\n])*",?)*)\} (-?[0-9.]+)')
 
@@ -66,7 +66,7 @@ def lines(path: str | None) -> list[dict[str, Any]]:
 
 def test_a_line_for_everything_that_is_told(config: Config) -> None:
     meter = Meter(config)
-    for each in (FIRST, REFUSED, SECOND):
+    for each in (FIRST, REJECTED, SECOND):
         meter.take(each)
     meter.end()
     first, change, second, end = lines(config.metrics.json)
@@ -76,7 +76,7 @@ def test_a_line_for_everything_that_is_told(config: Config) -> None:
     assert (first["events"], first["notifications"], first["duplicates"], first["late"]) == (10, 5, 3, 1)
     assert (first["lag_seconds"], second["lag_seconds"]) == (32.0, None)
     assert (first["index_version"], second["index_version"], second["replay"]) == (3, 4, True)
-    assert change["refused"] == "it is faulty"
+    assert change["rejected"] == "it is faulty"
     assert (end["events"], end["notifications"], end["batches"], end["error"]) == (30, 5, 2, None)
 
 
@@ -109,14 +109,14 @@ def test_the_next_run_adds_to_the_lines(config: Config) -> None:
 
 def test_prometheus(config: Config) -> None:
     meter = Meter(config)
-    for each in (FIRST, REFUSED, SECOND):
+    for each in (FIRST, REJECTED, SECOND):
         meter.take(each)
     found = samples(Path(config.metrics.prometheus or "").read_text())
     own = '{pipeline="pipeline"}'
     assert found["events_total" + own] == 30
     assert found["notifications_total" + own] == 5
     assert found["batches_total" + own] == 2
-    assert found["refused_changes_total" + own] == 1
+    assert found["rejected_changes_total" + own] == 1
     assert found["index_version" + own] == 4
     assert found['dead_letters_total{pipeline="pipeline",stage="decode"}'] == 2
     assert found['dead_letters_total{pipeline="pipeline",stage="late"}'] == 0
@@ -164,7 +164,7 @@ def test_lines_for_people(config: Config) -> None:
         " · lag 32.0 s · index version 3"
     )
     assert text_of(SECOND) == "batch 1 (again): 20 events · 0 notifications · 0.5 s · 40 events/s · index version 4"
-    assert text_of(REFUSED).endswith("version 3 stays: it is faulty")
+    assert text_of(REJECTED).endswith("version 3 stays: it is faulty")
     meter = Meter(config)
     meter.take(FIRST)
     assert re.fullmatch(

@@ -251,7 +251,7 @@ def test_a_store_may_be_empty_at_first_and_at_last(
     later(monkeypatch, seconds=601)
     change = subscriptions.refresh()
     assert change is not None
-    assert (change.removed, change.refused) == (1, None)
+    assert (change.removed, change.rejected) == (1, None)
     assert texts(subscriptions) == {}
 
 
@@ -262,8 +262,8 @@ def test_a_faulty_subscription_is_told_by_its_id(rules: Stored, spark: SparkSess
     rules.create("b", where="price <")
     change = subscriptions.refresh()
     assert change is not None
-    assert change.refused is not None
-    assert "'b': " in change.refused
+    assert change.rejected is not None
+    assert "'b': " in change.rejected
     skipping = opened(rules, spark, on_fault="skip", keep=None)
     assert texts(skipping) == {"a": "price < 5"}
 
@@ -278,7 +278,7 @@ def test_a_store_that_cannot_be_read_is_told_once_and_the_last_version_goes_on(
     place.rename(place.with_name("elsewhere.db"))
     change = subscriptions.refresh()
     assert change is not None
-    assert "there is no store" in (change.refused or "")
+    assert "there is no store" in (change.rejected or "")
     assert subscriptions.refresh() is None
     assert subscriptions.current() is first
     place.with_name("elsewhere.db").rename(place)

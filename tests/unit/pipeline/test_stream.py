@@ -148,7 +148,7 @@ def test_a_stream_finds_its_columns_and_keeps_them(pipeline: Pipeline) -> None:
     assert reasons == ['`price` is "lots", where subscriptions expect a number']
 
 
-def test_a_stream_takes_over_changes_from_the_next_batch_and_refuses_bad_ones(pipeline: Pipeline) -> None:
+def test_a_stream_takes_over_changes_from_the_next_batch_and_rejects_bad_ones(pipeline: Pipeline) -> None:
     for name in "abcd":
         pipeline.events(name, 3, 7, lines=("no json",) if name == "a" else ())
 
@@ -170,10 +170,10 @@ def test_a_stream_takes_over_changes_from_the_next_batch_and_refuses_bad_ones(pi
         ("d1", "dear"),
     ]
     assert [each.version.version for each in pipeline.reports()] == [1, 2, 2, 3]
-    added, refused, removed = pipeline.changes()
+    added, rejected, removed = pipeline.changes()
     assert (added.added, removed.removed) == (1, 1)
-    assert refused.refused is not None
-    assert "rules.jsonl, line 1" in refused.refused
+    assert rejected.rejected is not None
+    assert "rules.jsonl, line 1" in rejected.rejected
     assert pipeline.dead() == [("decode", "no json")]
     assert (counts.events, counts.notifications, counts.dead_letter_count) == (9, 6, 1)
 
@@ -287,7 +287,7 @@ def test_a_stream_stops_after_the_batch_that_is_running(pipeline: Pipeline, how:
 
 
 def test_duplicate_and_late_events(pipeline: Pipeline) -> None:
-    pipeline.set(source__deduplicate="1 hour", source__late_after="10 minutes", source__late="refuse")
+    pipeline.set(source__deduplicate="1 hour", source__late_after="10 minutes", source__late="reject")
     again = json.dumps({"id": "a0", "price": 3, "at": AT})
     pipeline.events("a", 3, lines=(again,))
     pipeline.events("b", 3, lines=(again,), at="2999-01-01T00:00:00Z")
@@ -348,7 +348,7 @@ def test_an_index_that_vanishes_stops_the_stream_until_it_is_back(pipeline: Pipe
         pipeline.run(lambda told: None if isinstance(told, RefreshReport) else shutil.move(place, elsewhere))
     assert pipeline.pairs() == [("a0", "cheap")]
     (change,) = pipeline.changes()
-    assert change.refused is not None
+    assert change.rejected is not None
     shutil.move(elsewhere, place)
     pipeline.run()
     assert pipeline.pairs() == [("a0", "cheap"), ("b0", "cheap")]

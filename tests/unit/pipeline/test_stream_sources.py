@@ -80,7 +80,7 @@ def test_csv(spark: SparkSession, project: Project) -> None:
     assert good == [("1", 2.5), ("3", None), ("'6'", 7.0)]
 
 
-def test_csv_whose_columns_moved_is_refused_as_a_whole(spark: SparkSession, project: Project) -> None:
+def test_csv_whose_columns_moved_is_rejected_as_a_whole(spark: SparkSession, project: Project) -> None:
     project.write("events.csv", "id,colour,price\n1,red,2.5\n")
     config = project.config('format = "csv"\npath = "events.csv"\ncolumns = "id STRING, price DOUBLE"')
     with (

@@ -56,7 +56,7 @@ def test_the_ends_of_ranges(database: str) -> None:
     for each in (engine, judge):
         assert not each.subscribe_many(RANGES.items()).faults
     matches, expected = engine.match_batch(EVENTS), judge.match_batch(EVENTS)
-    assert not expected.refused
+    assert not expected.rejected
     assert [sorted(ids) for ids in matches.ids] == [sorted(ids) for ids in expected.ids]
     assert sum(expected.counts) > 20
 

@@ -47,7 +47,7 @@ EVENTS: list[dict[str, Any]] = [
 
 def answers(engine: Engine, events: list[dict[str, Any]]) -> list[list[str]]:
     matches = engine.match_batch(events)
-    assert not matches.refused
+    assert not matches.rejected
     assert not matches.errors
     return [sorted(ids) for ids in matches.ids]
 

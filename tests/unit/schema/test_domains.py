@@ -1,4 +1,4 @@
-"""Domains: what they read and refuse, and how their values compare."""
+"""Domains: what they read and reject, and how their values compare."""
 
 import pickle
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -103,7 +103,7 @@ def test_reads_to_the_canonical_value(domain, raw, value):
         (CATEGORY, ["chair"]),
     ],
 )
-def test_refuses_what_is_outside(domain, raw):
+def test_rejects_what_is_outside(domain, raw):
     with pytest.raises(InvalidValueError):
         domain.read(raw)
 
@@ -151,7 +151,7 @@ def test_reads_text(domain, text, value):
         (PERIOD, " XVI"),
     ],
 )
-def test_refuses_text(domain, text):
+def test_rejects_text(domain, text):
     with pytest.raises(InvalidValueError):
         domain.read_text(text)
 
@@ -165,7 +165,7 @@ def test_pandas_timestamps_become_plain_datetimes():
         BUILT_IN["timestamp"].read(pandas.NaT)
 
 
-def test_a_refusal_names_the_domain_and_shortens_the_value():
+def test_a_rejection_names_the_domain_and_shortens_the_value():
     with pytest.raises(InvalidValueError, match=r"^expected integer 1\.\.1000 \(domain `quantity`\), got 0$"):
         QUANTITY.read(0)
     for raw in ("x" * 100_000, [["y"] * 1000] * 1000, 10**10_000, {"k" * 1000: object()}):
@@ -174,7 +174,7 @@ def test_a_refusal_names_the_domain_and_shortens_the_value():
         assert len(caught.value.message) < 300
 
 
-def test_a_refusal_by_a_list_of_values_guesses_what_was_meant():
+def test_a_rejection_by_a_list_of_values_guesses_what_was_meant():
     with pytest.raises(InvalidValueError) as caught:
         CATEGORY.read("dinning room")
     assert caught.value.hint == "did you mean `dining room`?"
@@ -345,7 +345,7 @@ def test_enumerated_comparison_is_a_strict_partial_order(drawn):
 
 
 @given(enumerations())
-def test_an_order_with_a_way_back_is_refused(drawn):
+def test_an_order_with_a_way_back_is_rejected(drawn):
     domain, pairs = drawn
     for low, high in pairs:
         with pytest.raises(SchemaError, match="cycle"):
@@ -451,12 +451,12 @@ def test_the_closure_is_made_when_it_is_needed():
 
 
 @pytest.mark.parametrize("raw", [Decimal("1e400"), Decimal("-1e400")])
-def test_a_decimal_beyond_binary64_is_refused(raw: Decimal) -> None:
+def test_a_decimal_beyond_binary64_is_rejected(raw: Decimal) -> None:
     with pytest.raises(InvalidValueError):
         BUILT_IN["float"].read(raw)
 
 
-def test_a_text_beyond_binary64_is_refused_and_infinity_is_not() -> None:
+def test_a_text_beyond_binary64_is_rejected_and_infinity_is_not() -> None:
     with pytest.raises(InvalidValueError):
         BUILT_IN["float"].read_text("1e999")
     assert BUILT_IN["float"].read_text("-inf") == float("-inf")

@@ -127,7 +127,7 @@ def test_events_of_these_columns_are_valid_by_it() -> None:
     engine.subscribe("a", "price > 1 AND count = 2")
     engine.subscribe("b", "seller.country = 'BE'")
     found = engine.match_batch(table)
-    assert (found.ids, found.refused) == ([["b"], ["a"]], ())
+    assert (found.ids, found.rejected) == ([["b"], ["a"]], ())
 
 
 @pytest.mark.parametrize("columns", [EventColumns.from_arrow(ARROW), EventColumns.from_spark(SPARK)])

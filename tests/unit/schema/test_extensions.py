@@ -1,4 +1,4 @@
-"""The four extension rules: what they add, what they refuse, and that they change nothing that was."""
+"""The four extension rules: what they add, what they reject, and that they change nothing that was."""
 
 import pytest
 from hypothesis import given
@@ -77,7 +77,7 @@ def test_saying_the_same_again_changes_nothing(antiques_and_furniture):
         (NewEventType(EventType("furniture", {PRICE: Rule()})), "other rules"),
     ],
 )
-def test_conflicts_are_refused(antiques_and_furniture, extension, message):
+def test_conflicts_are_rejected(antiques_and_furniture, extension, message):
     with pytest.raises(ExtensionError, match=message):
         antiques_and_furniture.extend(extension)
 
@@ -92,7 +92,7 @@ def test_conflicts_are_refused(antiques_and_furniture, extension, message):
         (NewAttribute(EVENT_TYPE, "string"), "declare event types instead"),
     ],
 )
-def test_what_is_wrong_in_itself_is_refused_with_a_hint(antiques_and_furniture, extension, hint):
+def test_what_is_wrong_in_itself_is_rejected_with_a_hint(antiques_and_furniture, extension, hint):
     with pytest.raises(SchemaError) as caught:
         antiques_and_furniture.extend(extension)
     assert caught.value.hint == hint

@@ -150,7 +150,7 @@ def test_every_fault_is_reported_and_the_first_is_raised(antiques_and_furniture)
     assert "and 3 more faults" in str(caught.value)
 
 
-def test_an_event_of_nonsense_is_refused_in_good_time(antiques_and_furniture):
+def test_an_event_of_nonsense_is_rejected_in_good_time(antiques_and_furniture):
     event = CHAIR | {(f"material{n}",): ["x"] for n in range(5_000)}
     faults = antiques_and_furniture.faults(event)
     assert len(faults) == 5_000

@@ -1,4 +1,4 @@
-"""A real browser on the page of a real server, and what it notices: errors, refused loads, focus, contrast."""
+"""A real browser on the page of a real server, and what it notices: errors, rejected loads, focus, contrast."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def opened(
 ) -> Iterator[Page]:
     """The page in a context of its own, once the state of its connection is this.
 
-    What the console tells and nobody expected, and every load that the policy refuses, fails the test.
+    What the console tells and nobody expected, and every load that the policy rejects, fails the test.
     """
     settings = {"viewport": {"width": 1200, "height": 900}, **options}
     context = browser.new_context(base_url=str(server.base_url), **settings)

@@ -109,7 +109,7 @@ def read_until(connection: socket.socket, end: bytes) -> None:
         received += piece
 
 
-def refusal(received: bytes, status: int, limit: str) -> dict[str, Any]:
+def rejection(received: bytes, status: int, limit: str) -> dict[str, Any]:
     """The problem that an answer tells."""
     head, _, body = received.partition(b"\r\n\r\n")
     lines = head.decode().split("\r\n")
@@ -140,20 +140,20 @@ def test_a_head_that_does_not_come_closes_the_connection(strict_server: Server, 
     began = time.monotonic()
     with connected(strict_server) as connection:
         connection.sendall(begin)
-        refusal(rest_of(connection), 408, "header_timeout")
+        rejection(rest_of(connection), 408, "header_timeout")
     assert time.monotonic() - began > HEAD_SECONDS * 0.9
 
 
 def test_a_head_that_trickles_has_the_same_time(strict_server: Server) -> None:
     with connected(strict_server) as connection:
-        refusal(trickle(connection, HEAD * 10), 408, "header_timeout")
+        rejection(trickle(connection, HEAD * 10), 408, "header_timeout")
 
 
 def test_between_requests_ends_of_lines_do_not_keep_a_connection(strict_server: Server) -> None:
     with connected(strict_server) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         read_until(connection, b'{"status":"alive"}')
-        refusal(trickle(connection, b"\r\n" * 300), 408, "header_timeout")
+        rejection(trickle(connection, b"\r\n" * 300), 408, "header_timeout")
 
 
 def test_many_half_requests_leave_no_connection_behind(strict_server: Server) -> None:
@@ -163,23 +163,23 @@ def test_many_half_requests_leave_no_connection_behind(strict_server: Server) ->
         for each in connections:
             each.sendall(HEAD)
         for each in connections:
-            refusal(rest_of(each), 408, "header_timeout")
+            rejection(rest_of(each), 408, "header_timeout")
 
 
-def test_a_head_without_end_is_refused(strict_server: Server) -> None:
+def test_a_head_without_end_is_rejected(strict_server: Server) -> None:
     with connected(strict_server) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: " + b"x" * 20_000)
-        refusal(rest_of(connection), 431, "max_header_bytes")
+        rejection(rest_of(connection), 431, "max_header_bytes")
 
 
 @pytest.mark.parametrize("length", [b"Content-Length: 1000\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n3e8\r\n"])
 def test_a_body_that_does_not_come_closes_the_connection(strict_server: Server, length: bytes) -> None:
     with connected(strict_server) as connection:
         connection.sendall(HEAD + length + b'{"')
-        refusal(rest_of(connection), 408, "body_timeout")
+        rejection(rest_of(connection), 408, "body_timeout")
     with connected(strict_server) as connection:
         connection.sendall(HEAD + length)
-        refusal(trickle(connection, b"x" * 300), 408, "body_timeout")
+        rejection(trickle(connection, b"x" * 300), 408, "body_timeout")
     assert strict_server.get("/healthz").status_code == 200
 
 

@@ -137,7 +137,7 @@ def test_a_change_that_is_too_long(narrow_server: Server) -> None:
     problem(narrow_server.http.put(taken.path, json=body, headers=taken.headers), 413)
 
 
-def test_a_large_body_is_refused_and_the_connection_stays_in_step(narrow_server: Server) -> None:
+def test_a_large_body_is_rejected_and_the_connection_stays_in_step(narrow_server: Server) -> None:
     for _ in range(3):
         problem(narrow_server.send("/events", b"x" * 5_000_000, "application/json"), 413)
         assert narrow_server.get("/healthz").json() == {"status": "alive"}
@@ -191,7 +191,7 @@ def test_what_gzip_unpacks_to_is_bounded(narrow_server: Server) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["br", "deflate", "zstd", "gzip, gzip", "x"])
-def test_other_encodings_are_refused_with_those_that_are_taken(server: Server, encoding: str) -> None:
+def test_other_encodings_are_rejected_with_those_that_are_taken(server: Server, encoding: str) -> None:
     answer = server.send("/events", b"x", "application/json", **{"Content-Encoding": encoding})
     found = problem(answer, 415)
     assert encoding in found["detail"]

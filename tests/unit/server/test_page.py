@@ -311,10 +311,10 @@ def test_a_server_with_api_keys_is_opened_with_one(browser: Browser, tmp_path: P
         writing.add_key(ApiKey("a", "root", frozenset({"admin"}), None, 1), hashed(admin))
         writing.add_key(ApiKey("b", "alice", frozenset({"subscribe"}), None, 2), hashed(subscriber))
     locked = "an API key with the scope admin is needed"
-    refused = r"status of 40[13] "
+    rejected = r"status of 40[13] "
     with (
         running_server(tmp_path, "--api-keys") as server,
-        opened(browser, server, expected=refused, state=locked) as page,
+        opened(browser, server, expected=rejected, state=locked) as page,
     ):
         expect(page.locator("#key-note")).to_contain_text("asks for an API key")
         page.locator("#key").fill("hk_unknown")

@@ -48,7 +48,7 @@ def key_file(folder: Path, *keys: str) -> Path:
     return path
 
 
-def refused(server: ServerProcess) -> str:
+def rejected(server: ServerProcess) -> str:
     """What a server says that cannot start."""
     server.start(until_ready=False)
     assert server.process.wait(60) == 3
@@ -91,18 +91,18 @@ def test_keys_are_given_later_and_changed(tmp_path: Path, receiver: Receiver, mo
             assert SECRET.encode() not in content(tmp_path)
         assert [each.content["event"]["n"] for each in receiver.at("/hook")] == [1, 2, 3, 4]
         monkeypatch.setenv(VARIABLE, OLD)
-        assert "no key given is the one" in refused(server)
+        assert "no key given is the one" in rejected(server)
         monkeypatch.delenv(VARIABLE)
-        assert "are encrypted, and there is no key" in refused(server)
+        assert "are encrypted, and there is no key" in rejected(server)
         assert NEW not in server.log()
         assert OLD not in server.log()
 
 
 @pytest.mark.parametrize("key", ["hush-hush", OLD[:-8], ""])
-def test_what_is_no_key_is_refused(tmp_path: Path, key: str) -> None:
+def test_what_is_no_key_is_rejected(tmp_path: Path, key: str) -> None:
     server = ServerProcess(tmp_path, "--secrets-key", str(key_file(tmp_path, key)))
     with ending(server):
-        log = refused(server)
+        log = rejected(server)
     assert "openssl rand -base64 32" in log
     assert not key or key not in log
 
@@ -110,7 +110,7 @@ def test_what_is_no_key_is_refused(tmp_path: Path, key: str) -> None:
 def test_a_file_of_keys_that_is_not_there(tmp_path: Path) -> None:
     server = ServerProcess(tmp_path, "--secrets-key", str(tmp_path / "nowhere.key"))
     with ending(server):
-        assert "nowhere.key cannot be read" in refused(server)
+        assert "nowhere.key cannot be read" in rejected(server)
 
 
 def test_a_store_that_others_may_read_is_warned_of(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_a_folder_is_no_store(tmp_path: Path) -> None:
 
 
 def test_a_server_that_starts_says_so(tmp_path: Path) -> None:
-    """It waits as long as somebody else writes to its store, and refuses meanwhile."""
+    """It waits as long as somebody else writes to its store, and rejects meanwhile."""
     store = tmp_path / "harken.db"
     with closing(sqlite3.connect(store, isolation_level=None)) as other:
         other.execute("PRAGMA locking_mode = EXCLUSIVE")

@@ -281,7 +281,7 @@ def test_which_of_many_is_wrong_is_noted(spark: SparkSession, tmp_path: Path) ->
     assert "pass a pathlib.Path" in raised.value.__notes__[0]
 
 
-def test_streams_are_refused(spark: SparkSession) -> None:
+def test_streams_are_rejected(spark: SparkSession) -> None:
     with pytest.raises(SourceError, match="backtesting needs a DataFrame that ends"):
         backtest(spark.readStream.format("rate").load(), "value = 1")
 

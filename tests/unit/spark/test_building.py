@@ -51,7 +51,7 @@ def test_faulty_subscriptions(spark: SparkSession, tmp_path: Path) -> None:
     assert sorted(each.id for each in opened(version)) == ["a", "c"]
 
 
-def test_an_id_that_comes_in_two_parts_is_refused_once(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_id_that_comes_in_two_parts_is_rejected_once(spark: SparkSession, tmp_path: Path) -> None:
     rows = [(f"s{place % 50}", f"x = {place}") for place in range(100)]
     frame = spark.createDataFrame(rows, "id string, where string").repartition(5)
     with pytest.raises(SubscriptionError, match="is taken"):
@@ -96,7 +96,7 @@ def test_subscriptions_are_compared_with_the_columns_of_events(tmp_path: Path, g
 
 
 def test_wrong_calls(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(HarkenError, match="refuse or skip"):
+    with pytest.raises(HarkenError, match="reject or skip"):
         build_index([], tmp_path, on_fault="ignore")
     with pytest.raises(HarkenError, match="there is no on_mismatch 'skip'"):
         build_index([], tmp_path, on_mismatch="skip")  # type: ignore[arg-type]

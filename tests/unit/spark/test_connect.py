@@ -1,4 +1,4 @@
-"""Through Spark Connect: what works there works as elsewhere, and what does not is refused with a clear error."""
+"""Through Spark Connect: what works there works as elsewhere, and what does not is rejected with a clear error."""
 
 from __future__ import annotations
 

@@ -93,10 +93,10 @@ def test_a_failed_publication_changes_nothing(tmp_path: Path, monkeypatch: pytes
     index = Index(tmp_path)
     before = index.publish(engine_of(a="x = 1"))
 
-    def refuse(self: LocalFiles, name: str, data: bytes) -> None:
+    def reject(self: LocalFiles, name: str, data: bytes) -> None:
         raise SourceError("the disk is full")
 
-    monkeypatch.setattr(LocalFiles, "write", refuse)
+    monkeypatch.setattr(LocalFiles, "write", reject)
     with pytest.raises(SourceError, match="the disk is full"):
         index.publish(engine_of(a="x = 2"))
     monkeypatch.undo()
@@ -111,7 +111,7 @@ def test_no_index(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"format": 1}', '{"format": 99}'])
-def test_a_damaged_pointer_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_damaged_pointer_is_rejected(tmp_path: Path, text: str) -> None:
     (tmp_path / "current.json").write_text(text)
     with pytest.raises(SegmentError, match=r"current\.json"):
         Index(tmp_path).current()
@@ -175,7 +175,7 @@ def test_an_index_elsewhere_is_copied_once(
     assert [each.name for each in copies] == [version.fingerprint]
 
 
-def test_schemes_that_nobody_knows_are_refused() -> None:
+def test_schemes_that_nobody_knows_are_rejected() -> None:
     with pytest.raises(SourceError, match="cannot reach"):
         files_of("nowhere://bucket/index")
 

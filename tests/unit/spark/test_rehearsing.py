@@ -59,7 +59,7 @@ def test_made_up_events_have_a_value_in_every_column() -> None:
     assert batch.schema == pa.schema(KINDS)
     assert all(column.null_count == 0 for column in batch.columns)
     assert batch.column("inner")[0].as_py() == {"a": 1, "b": [{"c": True}]}
-    assert not validate(batch, None).refused
+    assert not validate(batch, None).rejected
     other = made_up(pa.schema({"span": pa.duration("us"), "map": pa.map_(pa.string(), pa.int64())}), set())
     assert [column.null_count for column in other.columns] == [len(other)] * 2
 

@@ -82,23 +82,23 @@ def test_events_are_judged_as_the_library_judges_them(spark: SparkSession) -> No
     rows = antiques(300)
     events = spark.createDataFrame(rows, COLUMNS).repartition(7)
     judged = validate_rows([{name: row[name] for name in row if name != "id"} for row in rows], CLOSED)
-    expected = {rows[each.position]["id"]: each.error for each in judged.refused}
+    expected = {rows[each.position]["id"]: each.error for each in judged.rejected}
     assert 50 < len(expected) < 250
 
     validated = validate(events, CLOSED, event_id="id")
 
     assert validated.valid.schema == events.schema
-    assert validated.refused.columns == [*events.columns, "reason", "path"]
+    assert validated.rejected.columns == [*events.columns, "reason", "path"]
     came = {row["id"]: row for row in events.collect()}
     tagged = {row["id"]: row for row in validated.tagged.collect()}
-    refused = {id: row for id, row in tagged.items() if row["reason"] is not None}
-    assert {id: row["reason"] for id, row in refused.items()} == {id: reason_of(each) for id, each in expected.items()}
-    assert {row["path"] for row in refused.values()} >= {"event_type", "price", "quantity", "period"}
+    rejected = {id: row for id, row in tagged.items() if row["reason"] is not None}
+    assert {id: row["reason"] for id, row in rejected.items()} == {id: reason_of(each) for id, each in expected.items()}
+    assert {row["path"] for row in rejected.values()} >= {"event_type", "price", "quantity", "period"}
     assert {id: row[: len(events.columns)] for id, row in tagged.items()} == {
         id: tuple(row) for id, row in came.items()
     }
     assert {row["id"] for row in validated.valid.collect()} == came.keys() - expected.keys()
-    assert {row["id"] for row in validated.refused.collect()} == expected.keys()
+    assert {row["id"] for row in validated.rejected.collect()} == expected.keys()
 
 
 def test_rows_stay_as_they_were_to_the_last_bit(spark: SparkSession) -> None:
@@ -122,26 +122,26 @@ def test_rows_stay_as_they_were_to_the_last_bit(spark: SparkSession) -> None:
     validated = validate(events.repartition(3), OPEN)
     assert validated.valid.schema == events.schema
     assert sorted(map(repr, validated.valid.collect())) == sorted(map(repr, events.collect()))
-    assert validated.refused.count() == 0
+    assert validated.rejected.count() == 0
 
 
-def test_an_open_schema_refuses_what_it_declares_and_passes_the_rest(spark: SparkSession) -> None:
+def test_an_open_schema_rejects_what_it_declares_and_passes_the_rest(spark: SparkSession) -> None:
     events = spark.sql("SELECT * FROM VALUES ('x', 1, named_struct('t', 5)), ('y', 2, NULL) AS t(n, other, s)")
     validated = validate(events, OPEN)
-    (refused,) = validated.refused.where("other = 2").collect()
-    assert (refused["path"], "got 'y'" in refused["reason"]) == ("n", True)
-    (refused,) = validated.refused.where("other = 1").collect()
-    assert refused["path"] in ("n", "s.t")
+    (rejected,) = validated.rejected.where("other = 2").collect()
+    assert (rejected["path"], "got 'y'" in rejected["reason"]) == ("n", True)
+    (rejected,) = validated.rejected.where("other = 1").collect()
+    assert rejected["path"] in ("n", "s.t")
 
 
-def test_an_event_without_id_is_refused(spark: SparkSession) -> None:
+def test_an_event_without_id_is_rejected(spark: SparkSession) -> None:
     events = spark.sql("SELECT * FROM VALUES (1.5D, 1), (double('nan'), 2), (NULL, 3), (NULL, NULL) AS t(id, n)")
     validated = validate(events, OPEN, event_id="id")
     assert [row["n"] for row in validated.valid.collect()] == [1]
-    assert {(row["reason"], row["path"]) for row in validated.refused.collect()} == {
+    assert {(row["reason"], row["path"]) for row in validated.rejected.collect()} == {
         ("the event has no id: `id` is missing", "id")
     }
-    assert validate(events, OPEN).refused.count() == 0
+    assert validate(events, OPEN).rejected.count() == 0
 
 
 def test_what_is_valid_is_what_matches(spark: SparkSession) -> None:
@@ -165,10 +165,10 @@ def test_nothing_is_read_before_it_is_asked_for(spark: SparkSession) -> None:
     events = spark.range(3).selectExpr("id AS n", "raise_error('it was read') AS s")
     validated = validate(events.withColumn("s", events["s"].cast("string")), Schema())
     with pytest.raises(PySparkException, match="it was read"):
-        validated.refused.collect()
+        validated.rejected.collect()
 
 
-def test_no_events_no_refusals(spark: SparkSession) -> None:
+def test_no_events_no_rejections(spark: SparkSession) -> None:
     validated = validate(spark.createDataFrame([], COLUMNS), CLOSED, event_id="id")
     assert validated.tagged.collect() == []
 
@@ -182,11 +182,11 @@ def test_streams_are_validated_too(spark: SparkSession, tmp_path: Path) -> None:
     events = spark.readStream.schema("n long").json(str(source))
     validated = validate(events, small)
     assert validated.valid.isStreaming
-    for name, frame in {"valid_n": validated.valid, "refused_n": validated.refused}.items():
+    for name, frame in {"valid_n": validated.valid, "rejected_n": validated.rejected}.items():
         query = frame.writeStream.format("memory").queryName(name).trigger(availableNow=True).start()
         assert query.awaitTermination(120)
     assert sorted(row["n"] for row in spark.table("valid_n").collect()) == [1, 3]
-    assert sorted((row["n"], row["path"]) for row in spark.table("refused_n").collect()) == [(-5, "n"), (2000, "n")]
+    assert sorted((row["n"], row["path"]) for row in spark.table("rejected_n").collect()) == [(-5, "n"), (2000, "n")]
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_streams_are_validated_too(spark: SparkSession, tmp_path: Path) -> None:
         ("1 AS n, 2 AS n", {}, "the column `n` occurs twice", "rename or drop"),
     ],
 )
-def test_what_cannot_be_validated_is_refused_at_once(
+def test_what_cannot_be_validated_is_rejected_at_once(
     spark: SparkSession, select: str, options: dict[str, str], message: str, hint: str | None
 ) -> None:
     with pytest.raises(SourceError) as raised:
@@ -230,10 +230,10 @@ def test_where_names_have_no_case_a_column_is_taken_in_any(spark: SparkSession) 
 
 def test_an_id_of_a_type_that_no_event_holds_may_still_be_one(spark: SparkSession) -> None:
     events = spark.sql("SELECT X'01' AS id, 'x' AS n")
-    assert [row["path"] for row in validate(events, OPEN, event_id="id").refused.collect()] == ["n"]
+    assert [row["path"] for row in validate(events, OPEN, event_id="id").rejected.collect()] == ["n"]
 
 
-def refusal(raw: Any, schema: Schema | None = None, limits: Limits | None = None) -> HarkenError:
+def rejection(raw: Any, schema: Schema | None = None, limits: Limits | None = None) -> HarkenError:
     with pytest.raises(HarkenError) as raised:
         Event.of(raw, schema, limits or Limits())
     return raised.value
@@ -262,11 +262,11 @@ def refusal(raw: Any, schema: Schema | None = None, limits: Limits | None = None
     ],
 )
 def test_the_attribute_at_fault(raw: Any, schema: Schema | None, path: str | None) -> None:
-    assert attribute_of(refusal(raw, schema)) == path
+    assert attribute_of(rejection(raw, schema)) == path
 
 
 def test_a_limit_is_no_attributes_fault() -> None:
-    assert attribute_of(refusal({"a": [1, 2, 3]}, limits=Limits(max_event_values=2))) is None
+    assert attribute_of(rejection({"a": [1, 2, 3]}, limits=Limits(max_event_values=2))) is None
 
 
 # Subscriptions
@@ -298,15 +298,15 @@ def test_subscriptions_are_judged_as_the_engine_judges_them(spark: SparkSession,
     expected = {rows[each.position]["id"]: each.error for each in faults}
     validated = check(spark.createDataFrame(rows, "id string, where string").repartition(3), schema)
     assert validated.valid.columns == ["id", "where"]
-    refused = {row["id"]: (row["reason"], row["place"]) for row in validated.refused.collect()}
-    assert refused == {id: (reason_of(each), each.place and str(each.place)) for id, each in expected.items()}
+    rejected = {row["id"]: (row["reason"], row["place"]) for row in validated.rejected.collect()}
+    assert rejected == {id: (reason_of(each), each.place and str(each.place)) for id, each in expected.items()}
     assert {row["id"] for row in validated.valid.collect()} == {id for id, _ in TEXTS} - expected.keys()
     if schema is not None:
-        assert refused["name"] == (
+        assert rejected["name"] == (
             "the schema has no attribute `prize`; hint: did you mean `price`?",
             "line 1, column 1",
         )
-        assert refused["parse in line 2"][1] == "line 2, column 5"
+        assert rejected["parse in line 2"][1] == "line 2, column 5"
 
 
 def test_of_those_with_one_id_the_smallest_text_stays(spark: SparkSession) -> None:
@@ -323,12 +323,12 @@ def test_of_those_with_one_id_the_smallest_text_stays(spark: SparkSession) -> No
     ]
     subscriptions = spark.createDataFrame(rows, "id string, where string, language string, owner string")
     validated = check(subscriptions.repartition(4))
-    valid, refused = validated.valid.collect(), validated.refused.collect()
+    valid, rejected = validated.valid.collect(), validated.rejected.collect()
     assert sorted(map(tuple, valid), key=str) == [rows[1], rows[3], rows[5], rows[8]]
-    assert sorted([*map(tuple, valid), *(tuple(row)[:4] for row in refused)], key=str) == sorted(rows, key=str)
-    copies = [row for row in refused if row["reason"].startswith("another subscription has this id")]
+    assert sorted([*map(tuple, valid), *(tuple(row)[:4] for row in rejected)], key=str) == sorted(rows, key=str)
+    copies = [row for row in rejected if row["reason"].startswith("another subscription has this id")]
     assert sorted((row["id"], row["owner"]) for row in copies) == [("a", "ann"), ("c", "bob"), ("c", "dan")]
-    assert "'latin' is not available" in next(row["reason"] for row in refused if row["id"] == "d")
+    assert "'latin' is not available" in next(row["reason"] for row in rejected if row["id"] == "d")
     report = Engine().subscribe_many([row.asDict() for row in valid])
     assert (report.accepted, report.faults) == (4, [])
 
@@ -337,7 +337,7 @@ def test_numbers_are_ids_and_other_columns_may_be_anything(spark: SparkSession) 
     given = spark.sql("SELECT * FROM VALUES (1L, 'a = 1', map('x', X'01')), (1L, 'a = 2', NULL) AS t(id, where, extra)")
     validated = check(given, reason="why", place="at")
     assert [(row["id"], row["where"]) for row in validated.valid.collect()] == [(1, "a = 1")]
-    assert validated.refused.columns == ["id", "where", "extra", "why", "at"]
+    assert validated.rejected.columns == ["id", "where", "extra", "why", "at"]
 
 
 @pytest.mark.parametrize(
@@ -349,7 +349,7 @@ def test_numbers_are_ids_and_other_columns_may_be_anything(spark: SparkSession) 
         (lambda spark: spark.readStream.format("rate").load(), "checking subscriptions needs a DataFrame that ends"),
     ],
 )
-def test_what_cannot_be_checked_is_refused_at_once(
+def test_what_cannot_be_checked_is_rejected_at_once(
     spark: SparkSession, frame: Callable[[SparkSession], DataFrame], message: str
 ) -> None:
     with pytest.raises(SourceError, match=message):

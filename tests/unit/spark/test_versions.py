@@ -69,12 +69,12 @@ def test_everything_works_on(version: str, tmp_path: Path, pytestconfig: pytest.
     ]
     assert results["versions"] <= 3
     assert results["windows"] >= 1
-    refused = f"a pipeline needs Spark 4.0 or later, and this is {version}"
-    assert results["pipeline"] == (refused if version.startswith("3.") else "3 notifications")
+    rejected = f"a pipeline needs Spark 4.0 or later, and this is {version}"
+    assert results["pipeline"] == (rejected if version.startswith("3.") else "3 notifications")
 
 
 def test_a_pipeline_says_which_spark_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pyspark.__version__", "3.5.9")
-    refused = pytest.raises(HarkenError, match=r"a pipeline needs Spark 4\.0 or later, and this is 3\.5\.9")
-    with refused, pipeline_session(Project(tmp_path).config()):
+    rejected = pytest.raises(HarkenError, match=r"a pipeline needs Spark 4\.0 or later, and this is 3\.5\.9")
+    with rejected, pipeline_session(Project(tmp_path).config()):
         pass

@@ -67,11 +67,11 @@ def sorted_out(spark: SparkSession) -> dict[str, Any]:
     """Events and subscriptions, the good and the bad."""
     schema = parse_schema('[domains.size]\ntype = "enumerated"\nvalues = ["S", "L"]\n[attributes]\nsize = "size"\n')
     events = spark.createDataFrame([(1, "S"), (2, "XXL"), (None, "L")], "id long, size string")
-    refused = validate(events, schema, event_id="id").refused.collect()
+    rejected = validate(events, schema, event_id="id").rejected.collect()
     texts = spark.createDataFrame([("a", "price < 5"), ("b", "price <")], "id string, where string")
     return {
-        "validated": sorted(row["path"] for row in refused),
-        "checked": [row["id"] for row in check(texts).refused.collect()],
+        "validated": sorted(row["path"] for row in rejected),
+        "checked": [row["id"] for row in check(texts).rejected.collect()],
     }
 
 

@@ -281,7 +281,9 @@ def test_a_server_that_is_gone() -> None:
 
 
 @pytest.mark.parametrize("many", [1, 20])
-def test_a_null_character_is_kept_by_sqlite_and_refused_by_postgresql(store: Store, is_sqlite: bool, many: int) -> None:
+def test_a_null_character_is_kept_by_sqlite_and_rejected_by_postgresql(
+    store: Store, is_sqlite: bool, many: int
+) -> None:
     create(store, "before")
     ids = [f"a\0{number}" for number in range(many)]
     if is_sqlite:
@@ -303,7 +305,7 @@ def test_a_null_character_is_kept_by_sqlite_and_refused_by_postgresql(store: Sto
 
 
 @pytest.mark.parametrize("many", [1, 20])
-def test_a_lone_surrogate_is_refused(store: Store, many: int) -> None:
+def test_a_lone_surrogate_is_rejected(store: Store, many: int) -> None:
     with pytest.raises(StoreError, match="lone surrogate") as raised:
         create(store, *(f"a\ud800{number}" for number in range(many)))
     assert not isinstance(raised.value, StoreUnavailableError)

@@ -60,7 +60,7 @@ def test_a_store_that_is_opened_again_is_the_same(store: Store, opened: Callable
     assert layouts(again) == [len(migrations.STEPS)]
 
 
-def test_a_store_of_a_later_layout_is_refused_and_left_as_it_is(store: Store, place: str) -> None:
+def test_a_store_of_a_later_layout_is_rejected_and_left_as_it_is(store: Store, place: str) -> None:
     create(store, "a")
     set_layout(store, len(migrations.STEPS) + 1)
     with pytest.raises(StoreError, match=f"has layout {len(migrations.STEPS) + 1}") as raised:
@@ -157,7 +157,7 @@ def test_a_store_that_is_not_there_is_made_only_if_it_may_be(place: str) -> None
     open_store(place, create=False).close()
 
 
-def test_what_names_no_store_is_refused(tmp_path: Path) -> None:
+def test_what_names_no_store_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="`mysql` names no store") as raised:
         open_store("mysql://user:topsecret@host/db")
     assert "topsecret" not in str(raised.value)

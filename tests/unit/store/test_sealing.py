@@ -1,4 +1,4 @@
-"""Secrets in the store: encrypted with the first key, decrypted with any, and refused with a wrong one."""
+"""Secrets in the store: encrypted with the first key, decrypted with any, and rejected with a wrong one."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_keys_in_either_alphabet_of_base64(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "x", "hush", NEW[:-4], NEW + "AAAA", "ü" * 44, "%" * 44])
-def test_what_is_no_key_is_refused_and_not_repeated(key: str) -> None:
+def test_what_is_no_key_is_rejected_and_not_repeated(key: str) -> None:
     with pytest.raises(ConfigError, match="32 random bytes in base64") as raised:
         Sealing([key])
     assert len(key) < 4 or key not in str(raised.value)
@@ -96,7 +96,7 @@ def test_secrets_in_clear_are_encrypted_once_there_is_a_key(place: str) -> None:
         assert (store.sealing.opened(secret_of(store, "b")), store.token_secret) == (SECRET, token_secret)
 
 
-def test_a_store_is_refused_without_its_key(place: str) -> None:
+def test_a_store_is_rejected_without_its_key(place: str) -> None:
     with closing(open_store(place, secrets_keys=[NEW])) as store:
         store.seal_secrets()  # also one without a webhook knows its key
     for keys in ([], [OLD]):

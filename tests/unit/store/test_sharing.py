@@ -130,23 +130,23 @@ def test_who_is_behind_is_told(opened: Callable[[], Store]) -> None:
     create(ours, "a")
     known = ours.sequence
 
-    def refuse(writing: Writing) -> None:
+    def reject(writing: Writing) -> None:
         writing.require_current(known)
 
-    in_writing(ours, refuse)
+    in_writing(ours, reject)
     create(ours, "b")
-    in_writing(ours, refuse)  # what it did itself it knows
+    in_writing(ours, reject)  # what it did itself it knows
     in_writing(theirs, lambda writing: writing.renew("a", NOW + HOUR))
-    in_writing(ours, refuse)  # a renewed subscription matches what it matched
+    in_writing(ours, reject)  # a renewed subscription matches what it matched
     with pytest.raises(BehindError):
-        in_writing(theirs, refuse)
+        in_writing(theirs, reject)
     create(theirs, "c")
     with pytest.raises(BehindError):
-        in_writing(ours, refuse)
+        in_writing(ours, reject)
     known = ours.sequence
     in_writing(theirs, lambda writing: writing.put_schema(1, "text"))
     with pytest.raises(BehindError):
-        in_writing(ours, refuse)
+        in_writing(ours, reject)
 
 
 def test_who_is_so_far_behind_that_the_log_is_gone_is_told(opened: Callable[[], Store]) -> None:

@@ -9,7 +9,7 @@ import pytest
 from harken.errors import DuplicateIdError, LimitError, UnknownIdError
 from harken.store import ApiKey, Store, StoredDelivery, StoredSubscription, StoredThrottle
 from harken.store.stored import GONE, PUT, RENEWED
-from unit.store.contents import HOUR, NOW, SECOND, WEBHOOK, create, event, publish, subscription, ticket, told
+from unit.store.contents import HOUR, NOW, SECOND, WEBHOOK, create, event, publish, subscription, told
 
 WHOLE = StoredSubscription(
     "grün 🌿",
@@ -198,12 +198,6 @@ def test_lists_are_read_page_by_page_in_the_order_of_code_points(store: Store) -
     assert [each.id for each in store.listed("", 9, language="xpath")] == ["b"]
     assert store.listed("", 9, owner="Ann", language="xpath") == []
     assert (store.owned("Ann"), store.owned("Bob"), store.owned("Eve")) == (len(ids), 1, 0)
-
-
-def test_tickets_open_what_they_were_given_for(store: Store) -> None:
-    create(store, "a", "b", "c")
-    assert sorted(each.id for each in store.subscriptions_with([ticket("a"), ticket("c"), ticket("x")])) == ["a", "c"]
-    assert store.subscriptions_with([]) == store.subscriptions_with([b""]) == []
 
 
 def test_keys_are_kept_as_digests(store: Store) -> None:

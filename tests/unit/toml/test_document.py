@@ -62,7 +62,7 @@ def test_faults_come_in_the_order_of_their_lines() -> None:
 def test_an_unknown_key_is_told_with_the_one_that_was_meant() -> None:
     found = document("[source]\nformt = 1\ncolour = 2\npath = 3\n")
     known = ("format", "path")
-    assert found.refuse_unknown(found.content["source"], known, "[source]", ("source",), lists_known=True) == [
+    assert found.reject_unknown(found.content["source"], known, "[source]", ("source",), lists_known=True) == [
         "formt",
         "colour",
     ]

@@ -95,7 +95,7 @@ def test_file_without_arrays(tmp_path: Path) -> None:
     assert read_arrays(tmp_path / "x").meta == {"a": 1}
 
 
-def test_objects_are_refused(tmp_path: Path) -> None:
+def test_objects_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="names is an array of object"):
         write_arrays(tmp_path / "x", {"names": np.array(["a", None], object)}, {})
     assert not list(tmp_path.iterdir())
@@ -134,7 +134,7 @@ def test_reading_copies_nothing(tmp_path: Path) -> None:
 # Damage
 
 
-def refused(path: Path, content: bytes) -> str:
+def rejected(path: Path, content: bytes) -> str:
     """What is said of a file with this content."""
     path.write_bytes(content)
     with pytest.raises(SegmentError) as caught:
@@ -151,7 +151,7 @@ def places(size: int) -> list[int]:
 def test_truncated_file(path: Path) -> None:
     content = path.read_bytes()
     for size in places(len(content)):
-        told = refused(path, content[:size])
+        told = rejected(path, content[:size])
         assert ("empty" if size == 0 else "torn") in told, size
 
 
@@ -161,7 +161,7 @@ def test_flipped_bits(path: Path) -> None:
         for bit in (0, 3, 7):
             damaged = bytearray(content)
             damaged[place] ^= 1 << bit
-            refused(path, bytes(damaged))
+            rejected(path, bytes(damaged))
 
 
 def test_every_bit_of_a_small_file(tmp_path: Path) -> None:
@@ -171,11 +171,11 @@ def test_every_bit_of_a_small_file(tmp_path: Path) -> None:
         for bit in range(8):
             damaged = bytearray(content)
             damaged[place] ^= 1 << bit
-            refused(tmp_path / "x", bytes(damaged))
+            rejected(tmp_path / "x", bytes(damaged))
 
 
 def test_longer_file(path: Path) -> None:
-    assert "torn: it has" in refused(path, path.read_bytes() + bytes(64))
+    assert "torn: it has" in rejected(path, path.read_bytes() + bytes(64))
 
 
 def test_zeroed_and_swapped_lines(path: Path) -> None:
@@ -183,24 +183,24 @@ def test_zeroed_and_swapped_lines(path: Path) -> None:
     start = content.index(ARRAYS["ids"].tobytes())
     first, second = content[start : start + 64], content[start + 64 : start + 128]
     swapped = content[:start] + second + first + content[start + 128 :]
-    assert "the array ids does not have the checksum" in refused(path, swapped)
-    assert "the array ids" in refused(path, content[:start] + bytes(64) + content[start + 64 :])
+    assert "the array ids does not have the checksum" in rejected(path, swapped)
+    assert "the array ids" in rejected(path, content[:start] + bytes(64) + content[start + 64 :])
 
 
 def test_damaged_header_is_told(path: Path) -> None:
     content = path.read_bytes()
-    assert "its header does not have the checksum" in refused(path, content.replace(b'"meta"', b'"neta"'))
+    assert "its header does not have the checksum" in rejected(path, content.replace(b'"meta"', b'"neta"'))
 
 
 @pytest.mark.parametrize("content", [b"PAR1" * 100, b"{}", b"\x89PNG\r\n\x1a\n" + bytes(200), bytes(4_096), b"H"])
 def test_foreign_file(path: Path, content: bytes) -> None:
-    assert "is not a file of arrays that Harken wrote" in refused(path, content)
+    assert "is not a file of arrays that Harken wrote" in rejected(path, content)
 
 
 def test_newer_format(path: Path) -> None:
     content = path.read_bytes()
     newer = content[:8] + struct.pack("<I", files.FORMAT + 1) + content[12:]
-    assert f"has version {files.FORMAT + 1} of its format, and this Harken reads" in refused(path, newer)
+    assert f"has version {files.FORMAT + 1} of its format, and this Harken reads" in rejected(path, newer)
     with pytest.raises(SegmentError, match="written by a newer Harken: upgrade"):
         read_arrays(path)
 
@@ -237,14 +237,14 @@ def test_header_that_no_writer_wrote(tmp_path: Path, header: str) -> None:
     plain = header.encode()
     size = len(files._head(plain, 0, 0))
     seen = checksum(np.frombuffer(files._head(plain, size, 0), np.uint8))
-    assert "header cannot be understood" in refused(tmp_path / "x", files._head(plain, size, seen))
+    assert "header cannot be understood" in rejected(tmp_path / "x", files._head(plain, size, seen))
 
 
 def test_bytes_of_no_array(tmp_path: Path) -> None:
     plain = b'{"meta": {}, "sections": []}'
     size = len(files._head(plain, 0, 0)) + 64
     seen = checksum(np.frombuffer(files._head(plain, size, 0), np.uint8))
-    assert "64 bytes of it belong to no array" in refused(tmp_path / "x", files._head(plain, size, seen) + bytes(64))
+    assert "64 bytes of it belong to no array" in rejected(tmp_path / "x", files._head(plain, size, seen) + bytes(64))
 
 
 # Checksums

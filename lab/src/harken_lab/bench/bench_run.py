@@ -13,7 +13,7 @@ from harken_lab.bench import threads
 from harken_lab.bench.bench_loading import measure_load
 from harken_lab.bench.bench_matching import measure_matching
 from harken_lab.bench.encoding import measure_encoding
-from harken_lab.bench.engines import engines_of, live_of, refuse_wrong_engine, refuse_wrong_live
+from harken_lab.bench.engines import engines_of, live_of, reject_wrong_engine, reject_wrong_live
 from harken_lab.bench.figures import BenchResult, Key
 from harken_lab.bench.latency import measure_engine_latency, measure_latency
 from harken_lab.bench.mixture import measure_mixture
@@ -150,7 +150,7 @@ def _measure_engines(result: BenchResult, settings: BenchSettings, trial: Trial,
     engines = engines_of(workload, sample, trial.matchers, settings.engine_size)
     for engine in engines.values():
         if isinstance(engine, Engine):
-            refuse_wrong_engine(engine, some.events, expected)
+            reject_wrong_engine(engine, some.events, expected)
     measure_engine_latency(result, Trial(some), engines, settings.engine_rounds)
     for matcher, engine in engines.items():
         key = Key("load", workload.name, trial.size, matcher)
@@ -170,7 +170,7 @@ def _measure_engines(result: BenchResult, settings: BenchSettings, trial: Trial,
             measure_updates(result, key, live, trial.size, some.events, settings.engine_rounds)
             with result.unless_unavailable(key):
                 measure_under_updates(result, key, live, some.events, settings.engine_rounds, settings.window)
-            refuse_wrong_live(live, some.events, expected)
+            reject_wrong_live(live, some.events, expected)
 
 
 def _measure_threads(

@@ -65,7 +65,7 @@ def _forms(events: pa.Table, matcher: Any) -> dict[str, Callable[[], Any]]:
 
 def _read(lines: bytes, count: int) -> EventBatch:
     decoded = list(read_events(io.BytesIO(lines), format="jsonl", batch_size=count))
-    rejected: list[Any] = list(chain.from_iterable(each.refused for each in decoded))
+    rejected: list[Any] = list(chain.from_iterable(each.rejected for each in decoded))
     if len(decoded) != 1 or rejected:
         raise RuntimeError(f"{count:,} lines became {len(decoded)} batches, {len(rejected)} lines were rejected")
     return decoded[0].batch

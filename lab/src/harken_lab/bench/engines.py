@@ -28,7 +28,7 @@ _CHECKED = 8
 def live_of(algorithm: str, workload: Workload, sample: pa.Table, engine_size: int) -> LiveMatcher:
     """A matcher with all subscriptions, an even sample of which can be removed and added. Raises Unavailable."""
     contestant, size = Contestant.of(algorithm), workload.subscriptions
-    _refuse_slow_filling(contestant, size, engine_size)
+    _reject_slow_filling(contestant, size, engine_size)
     compiler, texts = Compiler(), workload.texts()
     numbers = range(0, size, max(1, size // max(1, min(_MOST_ENTRIES, engine_size))))
     entries = [Entry(number, compiler.compile(texts[number].as_py())) for number in numbers]
@@ -48,14 +48,14 @@ def engines_of(
     return engines
 
 
-def refuse_wrong_engine(engine: Engine, events: pa.Table, expected: Answers) -> None:
+def reject_wrong_engine(engine: Engine, events: pa.Table, expected: Answers) -> None:
     """Raise WrongAnswerError unless an engine gives the expected answers for the first events."""
     for event, ids in enumerate(engine.match_batch(events.slice(0, _CHECKED)).ids):
         if sorted(ids) != sorted(f"s{number}" for number in expected.of(event).tolist()):
             raise WrongAnswerError(f"event {event}: an engine with {engine.algorithm} answers otherwise than its index")
 
 
-def refuse_wrong_live(live: LiveMatcher, events: pa.Table, expected: Answers) -> None:
+def reject_wrong_live(live: LiveMatcher, events: pa.Table, expected: Answers) -> None:
     """Raise WrongAnswerError unless a matcher gives the expected answers for the first events."""
     answers = live.answers(events.slice(0, _CHECKED))
     for event in range(len(answers)):
@@ -64,7 +64,7 @@ def refuse_wrong_live(live: LiveMatcher, events: pa.Table, expected: Answers) ->
 
 
 def _filled(contestant: Contestant, workload: Workload, sample: pa.Table, engine_size: int) -> Engine:
-    _refuse_slow_filling(contestant, workload.subscriptions, engine_size)
+    _reject_slow_filling(contestant, workload.subscriptions, engine_size)
     engine = Engine(algorithm=contestant.algorithm)
     report = engine.subscribe_many(workload.table())
     if report.faults or report.accepted != workload.subscriptions:
@@ -75,7 +75,7 @@ def _filled(contestant: Contestant, workload: Workload, sample: pa.Table, engine
     return engine
 
 
-def _refuse_slow_filling(contestant: Contestant, size: int, engine_size: int) -> None:
+def _reject_slow_filling(contestant: Contestant, size: int, engine_size: int) -> None:
     if size > engine_size and not isinstance(contestant.matcher(), Persists):
         raise Unavailable(
             f"its index is not saved: it gets {engine_size:,} subscriptions at most; --engine-size raises that"

@@ -26,7 +26,7 @@ def measure_mixture(
         alone = prepare(part, sample.parts[kind].events, contestants)
         for matcher, each in alone.matchers.items():
             inside = trial.matchers[matcher].on(part.events)
-            _refuse_differences(inside, each, workload, kind)
+            _reject_differences(inside, each, workload, kind)
             key = Key("in_mixture", workload.name, trial.size, matcher, kind)
             runs |= {key: inside.find, key._replace(name="alone"): each.find}
     timings = interleaved(runs, rounds, TURN)
@@ -37,7 +37,7 @@ def measure_mixture(
             result.add(key._replace(name="to_alone"), timing.times(timings[key._replace(name="alone")]))
 
 
-def _refuse_differences(inside: FilledMatcher, alone: FilledMatcher, mixture: Workload, kind: str) -> None:
+def _reject_differences(inside: FilledMatcher, alone: FilledMatcher, mixture: Workload, kind: str) -> None:
     """Raise WrongAnswerError unless both match the same subscriptions, compared by their numbers in the quarter."""
     places = _places(mixture, kind)
     offsets, numbers = inside.matches()

@@ -162,7 +162,7 @@ def _show(screen: Screen, chosen: Experiment, result: ExperimentResult) -> None:
     screen.show(f"{result.paper}; scale {result.scale}, seed {result.seed}\n")
     for table in tables(chosen, result):
         _show_table(screen, *table)
-    for reason in dict.fromkeys(f"{row['entrant']}: {row['refused']}" for row in result.rows if "refused" in row):
+    for reason in dict.fromkeys(f"{row['entrant']}: {row['rejected']}" for row in result.rows if "rejected" in row):
         screen.show(reason)
     for finding in result.findings:
         _show_finding(screen, finding)

@@ -109,10 +109,12 @@ def _show(screen: Screen, result: DemoResult) -> None:
     )
     screen.show("Ten of the subscriptions, and their matches:")
     screen.show(_table(result.summaries), wrap=True)
-    if result.refused:
-        rejected = "1 event was rejected" if len(result.refused) == 1 else f"{len(result.refused)} events were rejected"
+    if result.rejected:
+        rejected = (
+            "1 event was rejected" if len(result.rejected) == 1 else f"{len(result.rejected)} events were rejected"
+        )
         screen.show(f"{rejected}. The first because:")
-        screen.show(f"  {result.refused[0].error}\n")
+        screen.show(f"  {result.rejected[0].error}\n")
     screen.show(f"Why `{result.explained}` does not match {to_json(result.event)}:\n")
     show_explanation(screen, result.explanation)
     screen.show(Padding(_NEXT, (1, 0, 0, 0)))
@@ -141,7 +143,7 @@ def _data(result: DemoResult) -> dict[str, Any]:
     return {
         "subscriptions": result.subscriptions,
         "events": result.events,
-        "refused": len(result.refused),
+        "rejected": len(result.rejected),
         "matches": result.matches,
         "seconds_to_subscribe": result.seconds_to_subscribe,
         "seconds_to_match": result.seconds_to_match,

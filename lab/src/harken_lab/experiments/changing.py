@@ -14,7 +14,7 @@ from harken.errors import CapabilityError, LimitError
 from harken.matchers import Entry
 from harken.matchers.roles import AddsInBulk, Plans
 from harken_lab.experiments.figure_rows import Row
-from harken_lab.experiments.running import Run, refusal, row_of
+from harken_lab.experiments.running import Run, rejection, row_of
 from harken_lab.harness.contestants import Contestant, entries_of, rows_of
 from harken_lab.harness.live import LiveMatcher
 from harken_lab.harness.verified_answers import title
@@ -38,7 +38,7 @@ def measure_changes(run: Run, workload: Workload, contestants: Sequence[Contesta
         try:
             measured.append(row | _Changing(run, contestant, workload, entries, rows).measured())
         except (LimitError, CapabilityError) as error:
-            measured.append(row | refusal(error))
+            measured.append(row | rejection(error))
     return measured
 
 

@@ -103,12 +103,12 @@ def _measured(folder: Path) -> Lines:
         yield ""
         yield f"**{workload}**, {result.parameters['size']:,} subscriptions, {_matches(inside)} matches an event"
         yield ""
-        timed = sorted((row for row in inside if "refused" not in row), key=lambda row: float(row["us_per_event"]))
-        refused = [row for row in inside if "refused" in row]
+        timed = sorted((row for row in inside if "rejected" not in row), key=lambda row: float(row["us_per_event"]))
+        rejected = [row for row in inside if "rejected" in row]
         yield from table_lines(["algorithm", *_MEASURED], map(_measured_cells, timed))
-        if refused:
+        if rejected:
             yield ""
-            yield from (f"- `{row['entrant']}`: {row['refused']}" for row in refused)
+            yield from (f"- `{row['entrant']}`: {row['rejected']}" for row in rejected)
 
 
 def _measured_cells(row: Row) -> list[str]:

@@ -14,7 +14,7 @@ SIZE = "subscriptions"
 
 
 class WorkloadRows:
-    """Rows with look-ups. The row of a contestant that was refused has no figures."""
+    """Rows with look-ups. The row of a contestant that was rejected has no figures."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self._rows = list(rows)
@@ -51,8 +51,10 @@ class WorkloadRows:
         """The rows in which a contestant stopped at a limit."""
         return [row for row in self.where(entrant=contestant) if "limit" in row]
 
-    def refusals(self, *contestants: str) -> list[str]:
-        """The reasons why contestants were refused."""
+    def rejections(self, *contestants: str) -> list[str]:
+        """The reasons why contestants were rejected."""
         return [
-            f"{row['entrant']}: {row['refused']}" for row in self if "refused" in row and row["entrant"] in contestants
+            f"{row['entrant']}: {row['rejected']}"
+            for row in self
+            if "rejected" in row and row["entrant"] in contestants
         ]

@@ -126,5 +126,5 @@ def exponent(points: Mapping[int, float]) -> float | None:
 
 def missing(rows: WorkloadRows, *contestants: str) -> str:
     """The reason why there is nothing to compare."""
-    refusals = rows.refusals(*contestants)
-    return refusals[0] if refusals else f"this scale does not have {' and '.join(contestants)} together"
+    rejections = rows.rejections(*contestants)
+    return rejections[0] if rejections else f"this scale does not have {' and '.join(contestants)} together"

@@ -58,7 +58,7 @@ def _explodes(rows: WorkloadRows) -> Finding:
     stops = rows.stops(GOUGH)
     if stops:
         first = stops[0]
-        return _EXPLODES.judged(True, f"{first['workload']} with {first['subscriptions']:,}: {first['refused']}")
+        return _EXPLODES.judged(True, f"{first['workload']} with {first['subscriptions']:,}: {first['rejected']}")
     points = rows.points("index_bytes", entrant=GOUGH)
     return _EXPLODES.unmeasured("no size of this scale is beyond the limit" if points else missing(rows, GOUGH))
 
@@ -88,8 +88,8 @@ _SCAN = Claim(
     "not measured there",
     "The same machine code passes all subscriptions, where quarantining passes those with hits and those without "
     "equalities.",
-    "Passing all subscriptions in a row is so quick, and so many have to be looked at anyway, that the index gains "
-    "less than ten times.",
+    "Passing all subscriptions in a row is quick, and most have to be looked at anyway: the index gains less than "
+    "ten times.",
 )
 _UNSELECTIVE = Claim(
     "Where equalities are not selective, equality-preferred may be quicker than quarantining",

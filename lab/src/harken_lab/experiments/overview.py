@@ -30,7 +30,7 @@ def measure(run: Run) -> Iterator[Row]:
     for title, (name, parameters) in WORKLOADS.items():
         workload = run.draw(name, run["size"], **parameters)
         rows = [row | {"workload": title} for row in run.compare(workload, contestants)]
-        filled = [each for each, row in zip(contestants, rows, strict=True) if "refused" not in row]
+        filled = [each for each, row in zip(contestants, rows, strict=True) if "rejected" not in row]
         changes = {row["entrant"]: row for row in measure_changes(run, workload, filled)}
         for row in rows:
             yield {**changes.get(row["entrant"], {}), **row}

@@ -10,7 +10,7 @@ from harken_lab.experiments.figure_rows import Row, WorkloadRows
 from harken_lab.experiments.plotting import Dots, Plot
 from harken_lab.harness.charts import shown
 
-REFUSED, NOTHING = "refused", "–"
+REJECTED, NOTHING = "rejected", "–"
 
 
 class Table(NamedTuple):
@@ -59,7 +59,7 @@ def _cell(rows: WorkloadRows, field: str) -> str:
     row: Row = next(iter(rows), {})
     if row.get(field) is not None:
         return _size(row[field]) if "bytes" in field else shown(row[field])
-    return REFUSED if "refused" in row else NOTHING
+    return REJECTED if "rejected" in row else NOTHING
 
 
 def _size(size: float) -> str:

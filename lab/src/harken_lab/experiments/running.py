@@ -75,15 +75,15 @@ class Run:
     def compare(
         self, workload: Workload, contestants: Sequence[Contestant], limits: Limits = DEFAULT_LIMITS, **more: Any
     ) -> Iterator[Row]:
-        """A row for every contestant: its time and memory, or why it was refused. `more` is added to each row."""
-        filled, refused = self.fill_all(workload, contestants, limits)
+        """A row for every contestant: its time and memory, or why it was rejected. `more` is added to each row."""
+        filled, rejected = self.fill_all(workload, contestants, limits)
         verify(workload, filled, most=_verified(filled), evaluated=_EVALUATED)
         self.tell(f"{title(workload)}: timing")
         timings = self._timed(filled)
         for contestant in contestants:
             row = row_of(contestant, workload) | more
-            if contestant.name in refused:
-                yield row | refused[contestant.name]
+            if contestant.name in rejected:
+                yield row | rejected[contestant.name]
                 continue
             each = filled[contestant.name]
             times = timings[contestant.name].microseconds(each.events)
@@ -93,23 +93,23 @@ class Run:
     def fill_all(
         self, workload: Workload, contestants: Sequence[Contestant], limits: Limits = DEFAULT_LIMITS
     ) -> tuple[dict[str, FilledMatcher], dict[str, Row]]:
-        """Contestants with all subscriptions and as many events as fit a turn, and a row for each that was refused."""
+        """Contestants with all subscriptions and as many events as fit a turn, and a row for each that was rejected."""
         sample = self.sample_of(workload)
         filled: dict[str, FilledMatcher] = {}
-        refused: dict[str, Row] = {}
+        rejected: dict[str, Row] = {}
         for contestant in contestants:
             self.tell(f"{title(workload)}: filling {contestant.name}")
             try:
-                self._refuse_slow(workload, contestant)
+                self._reject_slow(workload, contestant)
                 self._warm_up(workload, contestant, sample)
                 each = contestant.fill(workload, sample, limits)
                 self._give_events(contestant.name, each, workload.events)
                 filled[contestant.name] = each
             except (LimitError, CapabilityError) as error:
-                refused[contestant.name] = refusal(error)
+                rejected[contestant.name] = rejection(error)
                 if isinstance(error, LimitError):
                     self._leave_out(workload, contestant, f"it stopped at {error.limit}")
-        return filled, refused
+        return filled, rejected
 
     def _timed(self, filled: dict[str, FilledMatcher]) -> dict[str, Timing]:
         """Time all contestants in turn, very slow ones only once: verifying them was their warm-up."""
@@ -142,7 +142,7 @@ class Run:
         self._pilots[name] = seconds
         filled.take(events.slice(0, max(2, int(self.pace.seconds / seconds))))
 
-    def _refuse_slow(self, workload: Workload, contestant: Contestant) -> None:
+    def _reject_slow(self, workload: Workload, contestant: Contestant) -> None:
         size, reason = self._left_out.get((workload.name, contestant.name), (workload.subscriptions, ""))
         if size < workload.subscriptions:
             raise CapabilityError(f"it is skipped: with {size:,} subscriptions {reason}")
@@ -164,12 +164,12 @@ class Run:
         self._left_out.setdefault((workload.name, contestant.name), (workload.subscriptions, reason))
 
 
-def refusal(error: LimitError | CapabilityError) -> Row:
-    """The fields of a row for a contestant that was refused, with the limit if it stopped at one."""
+def rejection(error: LimitError | CapabilityError) -> Row:
+    """The fields of a row for a contestant that was rejected, with the limit if it stopped at one."""
     message = str(error).partition("\n")[0]
     if isinstance(error, LimitError):
-        return {"refused": f"stopped at {error.limit}: {message}", "limit": error.limit}
-    return {"refused": f"cannot: {message}"}
+        return {"rejected": f"stopped at {error.limit}: {message}", "limit": error.limit}
+    return {"rejected": f"cannot: {message}"}
 
 
 def row_of(contestant: Contestant, workload: Workload) -> Row:

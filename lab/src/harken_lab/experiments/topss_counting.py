@@ -46,7 +46,7 @@ def _stopped(rows: WorkloadRows) -> Finding:
     if not stops:
         return _STOPS.unmeasured("no size of this scale is beyond the limit")
     first = stops[0]
-    return _STOPS.judged(True, f"{first['workload']} with {first['subscriptions']:,}: {first['refused']}")
+    return _STOPS.judged(True, f"{first['workload']} with {first['subscriptions']:,}: {first['rejected']}")
 
 
 def _with_deletion(rows: WorkloadRows) -> Finding:

@@ -90,7 +90,7 @@ def _measure(run: Run, size: int, databases: Mapping[str, str], reason: str) -> 
     ]
     engines = {contestant.name: engine for engine, contestant in contestants}
     present = [contestant for engine, contestant in contestants if engine in databases]
-    absent = [row_of(each, workload) | {"refused": reason} for engine, each in contestants if engine not in databases]
+    absent = [row_of(each, workload) | {"rejected": reason} for engine, each in contestants if engine not in databases]
     for row in (*run.compare(workload, [*_IN_MEMORY, *present]), *absent):
         if row["entrant"] in engines:  # a server's address is meaningless after the run
             row["options"] = {"database": engines[row["entrant"]]}

@@ -41,7 +41,7 @@ def measure(run: Run) -> Iterator[Row]:
 
 
 def _measured(run: Run, workload: Workload) -> Iterator[Row]:
-    filled, refused = run.fill_all(workload, _CONTESTANTS)
+    filled, rejected = run.fill_all(workload, _CONTESTANTS)
     _verify(workload, filled)
     run.tell(f"{title(workload)}: timing")
     indexes = {name: each for name, each in filled.items() if isinstance(each.matcher, CountsPredicates)}
@@ -49,8 +49,8 @@ def _measured(run: Run, workload: Workload) -> Iterator[Row]:
     timings = interleaved(runs, run.pace.rounds)
     for contestant in _CONTESTANTS:
         row = row_of(contestant, workload) | {"predicates": different_predicates(workload)}
-        if contestant.name in refused:
-            yield row | refused[contestant.name]
+        if contestant.name in rejected:
+            yield row | rejected[contestant.name]
             continue
         each = filled[contestant.name]
         row |= timed(timings[contestant.name].microseconds(each.events)) | described(each)

@@ -49,7 +49,7 @@ def subscribed(texts: dict[str, str], plan: str, database: str) -> Engine:
 
 def answers(engine: Engine, documents: list[bytes]) -> list[list[str]]:
     found = engine.match_batch(documents)
-    assert not found.refused
+    assert not found.rejected
     return [sorted(ids) for ids in found.ids]
 
 
@@ -170,7 +170,7 @@ def test_many_equal_nodes_do_not_multiply(plan: str, database: str) -> None:
     assert answers(engine, [f"<a>{many}</a>".encode()]) == [["all", "deep"]]
 
 
-def test_not_is_refused_for_what_it_is_and_the_rest_is_kept(plan: str, database: str) -> None:
+def test_not_is_rejected_for_what_it_is_and_the_rest_is_kept(plan: str, database: str) -> None:
     engine = Engine(documents=plan, database=database)
     report = engine.subscribe_many(
         [

@@ -38,7 +38,7 @@ class Documents:
     """The string-value of each node: `text[begin:end]`."""
     text: NDArray[np.uint8]
     errors: tuple[tuple[int, HarkenError], ...]
-    """The refused documents: the event and the reason."""
+    """The rejected documents: the event and the reason."""
 
     def __len__(self) -> int:
         return len(self.owner)
@@ -83,7 +83,7 @@ def read_documents(
     *,
     is_text: bool = False,
 ) -> Documents:
-    """Consecutive documents in one buffer. Refused documents are in `errors`.
+    """Consecutive documents in one buffer. Rejected documents are in `errors`.
 
     With `is_text`, documents were strings and are UTF-8, whatever encoding they declare.
     """

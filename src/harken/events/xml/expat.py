@@ -76,22 +76,22 @@ def read_by_expat(data: bytes, paths: TagPaths, limits: Limits, *, is_text: bool
     With `is_text`, the document was a string and is UTF-8, whatever encoding it declares.
     """
     check_size(len(data), limits)
-    _refuse_doctype(data)
+    _reject_doctype(data)
     if not is_text:
         try:
             text = text_of(data).encode()
-        except DecodeError as refusal:
-            if isinstance(refusal.__cause__, UnicodeDecodeError):
+        except DecodeError as rejection:
+            if isinstance(rejection.__cause__, UnicodeDecodeError):
                 _read(data, paths, limits, None)  # expat's error is more precise, if it raises one
-            raise refusal.at(_place_of(refusal)) from None
+            raise rejection.at(_place_of(rejection)) from None
         check_size(len(text), limits)
         data = text
     return _read(data, paths, limits, "utf-8")
 
 
-def _place_of(refusal: DecodeError) -> Place:
+def _place_of(rejection: DecodeError) -> Place:
     """The place of the first byte that cannot be decoded; the beginning if the encoding itself is wrong."""
-    cause = refusal.__cause__
+    cause = rejection.__cause__
     if not isinstance(cause, UnicodeDecodeError):
         return Place(1, 1)
     before = cause.object[: cause.start].decode(cause.encoding)
@@ -134,8 +134,8 @@ def feed(parser: Any, data: bytes) -> None:
         progress = parser.CurrentByteIndex
 
 
-def _refuse_doctype(data: bytes) -> None:
-    """Refuse a DOCTYPE before expat reads it: expat would go on to the end of the data after the refusal."""
+def _reject_doctype(data: bytes) -> None:
+    """Reject a DOCTYPE before expat reads it: expat would go on to the end of the data after the rejection."""
     prolog = data
     if data.startswith(_WIDE_STARTS):
         order = "utf-16-le" if data.startswith((b"\xff\xfe", b"<\x00")) else "utf-16-be"
@@ -152,12 +152,12 @@ def _refuse_doctype(data: bytes) -> None:
         start = match.end() - len(b"<!DOCTYPE")
         line = prolog.count(b"\n", 0, start) + 1
         before = prolog[prolog.rfind(b"\n", 0, start) + 1 : start]
-        raise doctype_refused(Place(line, len(before.decode(errors="replace")) + 1))
+        raise doctype_rejected(Place(line, len(before.decode(errors="replace")) + 1))
 
 
-def doctype_refused(place: Place) -> DecodeError:
+def doctype_rejected(place: Place) -> DecodeError:
     return DecodeError(
-        "the document has a DOCTYPE, which Harken refuses: it may define entities",
+        "the document has a DOCTYPE, which Harken rejects: it may define entities",
         place=place,
         hint="take the DOCTYPE out",
     )
@@ -175,10 +175,10 @@ def malformed(error: expat.ExpatError, what: str = "document", data: bytes = b""
 def _malformed(data: bytes, error: expat.ExpatError) -> DecodeError:
     if not data.strip():
         return DecodeError("the document is empty", place=Place(1, 1))
-    refusal = malformed(error, "document", data, has_begun=data.lstrip().startswith(b"<"))
+    rejection = malformed(error, "document", data, has_begun=data.lstrip().startswith(b"<"))
     if error.code in _OF_ENCODING:
-        refusal.message += _declared(data)
-    return refusal
+        rejection.message += _declared(data)
+    return rejection
 
 
 def _declared(data: bytes) -> str:
@@ -222,7 +222,7 @@ class _Reader:
 
     def nodes(self) -> ParsedNodes:
         parser = self._parser
-        parser.StartDoctypeDeclHandler = self._refuse
+        parser.StartDoctypeDeclHandler = self._reject
         self._follow_elements()
         try:
             feed(parser, self._data)
@@ -318,8 +318,8 @@ class _Reader:
         number = self._numbers[key] = self._paths.number(parent, kind, name.encode())
         return number
 
-    def _refuse(self, *_: object) -> None:
-        raise doctype_refused(self._place())
+    def _reject(self, *_: object) -> None:
+        raise doctype_rejected(self._place())
 
     def _beyond(self, message: str, limit: str) -> LimitError:
         return LimitError(message, limit=limit, place=self._place())

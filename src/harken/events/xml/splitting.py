@@ -111,7 +111,7 @@ class _Splitter:
         self._parser.Parse(data, False)
         here = max(0, self._parser.CurrentByteIndex)
         if self._record >= 0 and here - self._record > self._limits.max_event_bytes and not self._is_too_long:
-            self._refuse_record()
+            self._reject_record()
         keep = here if self._record < 0 or self._is_too_long else self._record
         self._forget(keep)
 
@@ -185,12 +185,12 @@ class _Splitter:
         here = self._parser.CurrentByteIndex - self._buffer_start
         end = tag.end() if self._buffer[tag.end() - 2] == ord("/") else self._buffer.index(b">", here) + 1
         if end - start + len(self._added) > self._limits.max_event_bytes:
-            self._refuse_record()
+            self._reject_record()
             return
         data = bytes(self._buffer[start : name.end()]) + self._added + bytes(self._buffer[name.end() : end])
         self._ready.append(Piece(data, *self._place))
 
-    def _refuse_record(self) -> None:
+    def _reject_record(self) -> None:
         start = self._record - self._buffer_start
         self._is_too_long = True
         beginning = bytes(self._buffer[start : start + 4 * MAX_EXCERPT])
@@ -205,7 +205,7 @@ class _Splitter:
     def _check_doctype(self, name: str, system: str | None, public: str | None, has_subset: int) -> None:
         if has_subset:
             raise DecodeError(
-                "the file has a DOCTYPE with definitions inside, which Harken refuses: they may define entities",
+                "the file has a DOCTYPE with definitions inside, which Harken rejects: they may define entities",
                 hint="take the DOCTYPE out",
             )
 

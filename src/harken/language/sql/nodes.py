@@ -45,7 +45,7 @@ _LARGE = 19
 """Number of digits from which an integer may not fit in 64 bits."""
 
 
-class RefusedError(Exception):
+class RejectedError(Exception):
     """A rejected part. The parser, which has the text, makes a ParseError of it."""
 
     def __init__(self, message: str, at: int, hint: str | None = None) -> None:
@@ -136,7 +136,7 @@ def call(name: str, arguments: Sequence[Part], at: int) -> Part:
     checked = [operand(argument) for argument in arguments]
     for argument in checked:
         if isinstance(argument, Arithmetic | Function):
-            raise RefusedError("an operator takes attributes, constants and variables", offset_of(argument))
+            raise RejectedError("an operator takes attributes, constants and variables", offset_of(argument))
     return Call(name, tuple(checked), at)  # type: ignore[arg-type]
 
 
@@ -148,7 +148,7 @@ _REGULAR = frozenset(("rlike", "regexp", "regexp_like"))
 
 def _pair(name: str, arguments: Sequence[Part], at: int) -> tuple[Part, Part]:
     if len(arguments) != 2:
-        raise RefusedError(f"`{name}` takes 2 arguments, not {len(arguments)}", at)
+        raise RejectedError(f"`{name}` takes 2 arguments, not {len(arguments)}", at)
     return arguments[0], arguments[1]
 
 
@@ -163,21 +163,21 @@ def _function(name: str, signature: Signature, arguments: Sequence[Part], at: in
     if len(arguments) < least or (most is not None and len(arguments) > most):
         wanted = f"{least}" if least == most else f"{least} or more" if most is None else f"{least} to {most}"
         noun = "argument" if wanted == "1" else "arguments"
-        raise RefusedError(f"`{name}` takes {wanted} {noun}, not {len(arguments)}", at)
+        raise RejectedError(f"`{name}` takes {wanted} {noun}, not {len(arguments)}", at)
     checked = tuple([operand(argument) for argument in arguments])
     for place, argument in enumerate(checked):
         parameter = signature.parameter(place)
         kind = kind_of(argument)
         named = f"the {parameter.name} that `{name}` takes is"
         if parameter.is_constant and not isinstance(argument, Constant):
-            raise RefusedError(f"{named} written in the text", offset_of(argument))
+            raise RejectedError(f"{named} written in the text", offset_of(argument))
         if parameter.is_attribute and not isinstance(argument, Attribute):
-            raise RefusedError(f"{named} an attribute", offset_of(argument))
+            raise RejectedError(f"{named} an attribute", offset_of(argument))
         if kind is not None and kind not in parameter.kinds:
             wanted = " or ".join(sorted(parameter.kinds))
-            raise RefusedError(f"{named} a {wanted}, and this is a {kind}", offset_of(argument))
+            raise RejectedError(f"{named} a {wanted}, and this is a {kind}", offset_of(argument))
     if all(map(_is_constant, checked)):
-        raise RefusedError("a function of constants alone", at, "write the result")
+        raise RejectedError("a function of constants alone", at, "write the result")
     return Function(name, checked, at)
 
 
@@ -203,11 +203,11 @@ def operand(part: Part) -> Operand:
     if isinstance(part, LargeNumber):
         return _large(part.text, part.at)
     if isinstance(part, Null):
-        raise RefusedError("NULL is not a value to compare with", part.at, "write attribute IS NULL")
+        raise RejectedError("NULL is not a value to compare with", part.at, "write attribute IS NULL")
     if isinstance(part, Call):
         hint = function_hint(part.name) or NO_FUNCTIONS
-        raise RefusedError(f"`{part.name}(…)` is not part of the language", part.at, hint)
-    raise RefusedError("a value is expected here, not a condition", offset_of(part), "join conditions with AND or OR")
+        raise RejectedError(f"`{part.name}(…)` is not part of the language", part.at, hint)
+    raise RejectedError("a value is expected here, not a condition", offset_of(part), "join conditions with AND or OR")
 
 
 def compared(part: Part) -> Operand:
@@ -216,7 +216,7 @@ def compared(part: Part) -> Operand:
         return part
     side = operand(part)
     if isinstance(side, Arithmetic) and _is_constant(side):
-        raise RefusedError("arithmetic over constants alone", offset_of(side), "write the result")
+        raise RejectedError("arithmetic over constants alone", offset_of(side), "write the result")
     return side
 
 
@@ -244,13 +244,13 @@ def condition(part: Part) -> Expression:
     if isinstance(part, Constant | Function) and kind_of(part) in (Kind.BOOLEAN, None):
         return Holds(part)
     if isinstance(part, Constant | Function | Variable | Arithmetic | LargeNumber):
-        raise RefusedError(
+        raise RejectedError(
             "a condition is expected here, not a value",
             offset_of(operand(part)),
             "compare it with an attribute; for one of several values write x IN ('a', 'b')",
         )
     if isinstance(part, Null):
-        raise RefusedError("NULL is not a condition", part.at, "write attribute IS NULL")
+        raise RejectedError("NULL is not a condition", part.at, "write attribute IS NULL")
     return part
 
 
@@ -259,7 +259,7 @@ def comparison(left: Part, operator: str, right: Part) -> Expression:
     for side, other in ((left, right), (right, left)):
         if isinstance(side, Null):
             wanted = f"{_named(other)} IS {'NOT ' if symbol == '<>' else ''}NULL"
-            raise RefusedError(f"{symbol} NULL is never true", side.at, f"write {wanted}")
+            raise RejectedError(f"{symbol} NULL is never true", side.at, f"write {wanted}")
     return Comparison(compared(left), symbol, compared(right))
 
 
@@ -270,7 +270,7 @@ def between(part: Part, low: Part, high: Part) -> Expression:
 def listed(part: Part, values: Sequence[Part], is_negated: bool) -> Expression:
     checked = compared(part)
     if not values:
-        raise RefusedError("IN needs at least one value", offset_of(checked))
+        raise RejectedError("IN needs at least one value", offset_of(checked))
     if set(map(type, values)) == _ONLY_CONSTANTS:
         return In(checked, tuple(values))  # type: ignore[arg-type]
     for value in values:
@@ -291,7 +291,7 @@ def like(part: Part, pattern: Part, escape: Part | None = None, folds: bool = Fa
     except EscapeError as problem:
         raise _stray_escape(problem, text, sign) from None
     if sign != sign.lower():
-        raise RefusedError("ILIKE takes no capital letter for its escape", offset_of(side))
+        raise RejectedError("ILIKE takes no capital letter for its escape", offset_of(side))
     return Like(Function("lower", (side,), offset_of(side)), Constant(str(text.value).lower(), text.at), sign)
 
 
@@ -301,7 +301,7 @@ def regular(part: Part, pattern: Part) -> Expression:
     problem = _regular_problem(str(text.value))
     if problem is not None:
         message, index = problem
-        raise RefusedError(message, _inside(text, index), "a regular expression is one of RE2's syntax")
+        raise RejectedError(message, _inside(text, index), "a regular expression is one of RE2's syntax")
     return RLike(compared(part), text)
 
 
@@ -312,7 +312,7 @@ def xpath_boolean(part: Part, text: Part) -> Expression:
     document = _attribute(part, "the document that `xpath_boolean` reads is an attribute")
     xpath = operand(text)
     if not isinstance(xpath, Constant) or not isinstance(xpath.value, str):
-        raise RefusedError("the XPath that `xpath_boolean` takes is a string written in the text", offset_of(xpath))
+        raise RejectedError("the XPath that `xpath_boolean` takes is a string written in the text", offset_of(xpath))
     try:
         parse_xpath(xpath.value)
     except LimitError:
@@ -320,7 +320,7 @@ def xpath_boolean(part: Part, text: Part) -> Expression:
     except HarkenError as problem:
         place = problem.place
         index = 0 if place is None or place.column is None or place.line > 1 else place.column - 1
-        raise RefusedError(f"in the XPath: {problem.message}", _inside(xpath, index), problem.hint) from None
+        raise RejectedError(f"in the XPath: {problem.message}", _inside(xpath, index), problem.hint) from None
     return XPathBoolean(document, xpath)
 
 
@@ -336,7 +336,7 @@ def contains(part: Part, value: Part) -> Expression:
     subject = _attribute(part, "CONTAINS asks about an attribute")
     if isinstance(value, Null):
         hint = f"write {subject.name} IS NULL to ask whether it has no value at all"
-        raise RefusedError("a set of values never has NULL in it", value.at, hint)
+        raise RejectedError("a set of values never has NULL in it", value.at, hint)
     return Contains(subject, _constant(value, "CONTAINS takes a constant"))
 
 
@@ -347,7 +347,7 @@ def _number(part: Part) -> Operand:
     """The part as one side of arithmetic."""
     side = operand(part)
     if kind_of(side) not in (Kind.NUMBER, None):
-        raise RefusedError("arithmetic is over numbers", offset_of(side))
+        raise RejectedError("arithmetic is over numbers", offset_of(side))
     return side
 
 
@@ -355,33 +355,33 @@ def _large(text: str, at: int) -> Constant:
     if not text.lstrip("-").isdecimal():
         return _made(at, Constant, float(text), at)
     if len(text.lstrip("-0")) > _LARGE:  # int() of a long text is slow, and past 4,300 digits an error
-        raise RefusedError("the number does not fit in 64 bits", at, "write it with a point to make it a float")
+        raise RejectedError("the number does not fit in 64 bits", at, "write it with a point to make it a float")
     return _made(at, Constant, int(text), at)
 
 
 def _attribute(part: Part, message: str) -> Attribute:
     if isinstance(part, Attribute):
         return part
-    raise RefusedError(message, part.at if isinstance(part, Null) else offset_of(operand(part)))
+    raise RejectedError(message, part.at if isinstance(part, Null) else offset_of(operand(part)))
 
 
 def _constant(part: Part, message: str) -> Constant:
     value = operand(part)
     if isinstance(value, Constant):
         return value
-    raise RefusedError(message, offset_of(value))
+    raise RejectedError(message, offset_of(value))
 
 
 def _string(part: Part, message: str) -> Constant:
     constant = _constant(part, message)
     if constant.kind is not Kind.STRING:
-        raise RefusedError(message, constant.at)
+        raise RejectedError(message, constant.at)
     return constant
 
 
 def _pattern(part: Part, pattern: Part, word: str) -> Constant:
     if isinstance(pattern, Null):
-        raise RefusedError(f"{word} NULL is never true", pattern.at, f"write {_named(part)} IS NULL")
+        raise RejectedError(f"{word} NULL is never true", pattern.at, f"write {_named(part)} IS NULL")
     return _string(pattern, f"{word} takes a pattern in quotes")
 
 
@@ -391,16 +391,16 @@ _ESCAPE_RULE = "ESCAPE takes one character in quotes"
 def _escape(constant: Constant) -> str:
     sign = str(constant.value)
     if len(sign) != 1:
-        raise RefusedError(_ESCAPE_RULE, constant.at)
+        raise RejectedError(_ESCAPE_RULE, constant.at)
     return sign
 
 
 def _made(at: int, make: Callable[..., _Made], *arguments: Any) -> _Made:
-    """The result of `make`. Its ValueError or TypeError becomes a RefusedError at an offset."""
+    """The result of `make`. Its ValueError or TypeError becomes a RejectedError at an offset."""
     try:
         return make(*arguments)
     except (ValueError, TypeError) as problem:
-        raise RefusedError(str(problem), at) from None
+        raise RejectedError(str(problem), at) from None
 
 
 # Errors
@@ -411,21 +411,21 @@ def _named(part: Part) -> str:
     return part.name if isinstance(part, Attribute) else "attribute"
 
 
-def _null_in_list(part: Operand, null: Null, is_negated: bool, is_alone: bool) -> RefusedError:
+def _null_in_list(part: Operand, null: Null, is_negated: bool, is_alone: bool) -> RejectedError:
     name = _named(part)
     wanted = f"write {name} IS {'NOT ' if is_negated else ''}NULL"
     if not is_negated:
         hint = wanted if is_alone else f"write {name} IN (…) OR {name} IS NULL"
-        return RefusedError("NULL in IN is never equal to anything", null.at, hint)
+        return RejectedError("NULL in IN is never equal to anything", null.at, hint)
     hint = wanted if is_alone else f"leave NULL out: NOT IN is true only where {name} has a value"
-    return RefusedError("NOT IN with NULL in its list is never true", null.at, hint)
+    return RejectedError("NOT IN with NULL in its list is never true", null.at, hint)
 
 
-def _stray_escape(problem: EscapeError, pattern: Constant, escape: str) -> RefusedError:
+def _stray_escape(problem: EscapeError, pattern: Constant, escape: str) -> RejectedError:
     """The error for a stray escape, at its offset in the text."""
     sign = "a backslash" if escape == DEFAULT_ESCAPE else f"{escape} itself"
     hint = f"in this pattern {sign} is written twice: {escape * 2}"
-    return RefusedError(str(problem), _inside(pattern, problem.index), hint)
+    return RejectedError(str(problem), _inside(pattern, problem.index), hint)
 
 
 def _inside(pattern: Constant, index: int) -> int:

@@ -145,7 +145,7 @@ def plan_operators(
 ) -> OperatorPlan:
     """The plan of an expression with operators, whose calls have no faults. Raises FaultAt, LimitError, or
     ContradictionError. `compile` makes plain parts, `compile_test` those that have variables for attributes."""
-    _refuse_shared_negations(expression)
+    _reject_shared_negations(expression)
     distinct: dict[object, OperatorConjunction] = {}
     contradiction: ContradictionError | None = None
     for atoms in _conjunctions(expression, True, limits):
@@ -293,7 +293,7 @@ def _canonical(call: Call) -> tuple[Call, tuple[str, ...]]:
     return Call(call.name, arguments, call.at), names
 
 
-def _refuse_shared_negations(expression: Expression) -> None:
+def _reject_shared_negations(expression: Expression) -> None:
     """Raise FaultAt for a call under NOT whose variables occur in another predicate."""
     every = [each for each, _ in predicates(expression)]
     counts = Counter(name for each in every for name in variables_of(each))

@@ -28,7 +28,7 @@ from harken.language.ast import (
 from harken.language.places import located
 from harken.language.sql import nodes
 from harken.language.sql.habits import ONE_NAME, name_hint
-from harken.language.sql.nodes import Null, Part, RefusedError
+from harken.language.sql.nodes import Null, Part, RejectedError
 from harken.language.sql.syntax_errors import unexpected
 from harken.language.sql.tokens import COMPARATOR, END, NAME, NAMES, NUMBER, QUOTED_NAME, STRING, VARIABLE, tokens_of
 from harken.limits import DEFAULT_LIMITS, Limits
@@ -45,9 +45,9 @@ def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Expression:
     parser = _Parser(text)
     try:
         expression = nodes.condition(parser.parse())
-    except RefusedError as refusal:
-        hint = name_hint(text, refusal.at) or refusal.hint
-        raise ParseError(refusal.message, hint=hint).at(*located(text, refusal.at)) from None
+    except RejectedError as rejection:
+        hint = name_hint(text, rejection.at) or rejection.hint
+        raise ParseError(rejection.message, hint=hint).at(*located(text, rejection.at)) from None
     # Every level and every constant takes a token.
     if len(parser.words) > min(limits.max_nesting, limits.max_values):
         _check_limits(expression, text, limits)
@@ -357,7 +357,7 @@ class _Parser:
         else:
             patterns = [nodes.like(part, item, folds=word == "ILIKE") for item in items]
             if not patterns:
-                raise RefusedError(f"{word} {kind} needs at least one pattern", self.starts[at])
+                raise RejectedError(f"{word} {kind} needs at least one pattern", self.starts[at])
             patterns = [Not(each) if is_negated else each for each in patterns]
             operands.append((disjunction if kind == _ANY else conjunction)(patterns))
         self.is_complete = True
@@ -402,7 +402,7 @@ class _Parser:
                 operands.append(nodes.arithmetic(operands.pop(), kind, right))
 
     def _spend(self, work: int, place: int) -> None:
-        """Refuse a AND (b AND (c AND …: each level copies all that are inside it."""
+        """Reject a AND (b AND (c AND …: each level copies all that are inside it."""
         self.work += work
         if self.work > _COPIES_PER_TOKEN * len(self.words):
             message = "the expression is nested too deeply"
@@ -428,13 +428,13 @@ class _Parser:
         return nodes.like(operands.pop(), last, escape, folds=kind.startswith("I"))
 
     def _check_name(self, *parts: Part) -> None:
-        """Refuse user-agent = 'x': that is a name, not a difference."""
+        """Reject user-agent = 'x': that is a name, not a difference."""
         for side in parts:
             if isinstance(side, Arithmetic):
                 other = next((each for each in parts if isinstance(each, Constant) and each.kind is not _NUMBER), None)
                 at = offset_of(side)
                 if other is not None and (name_hint(self.text, at) or "").startswith(ONE_NAME):
-                    raise RefusedError(f"a number does not compare with a {other.kind}", at)
+                    raise RejectedError(f"a number does not compare with a {other.kind}", at)
 
     # Errors
 
@@ -444,7 +444,7 @@ class _Parser:
         return level < _PREDICATE and kind not in _LISTS
 
     def _begin_predicate(self, place: int) -> None:
-        """Finish the operand before an operator of a predicate; refuse a second such operator."""
+        """Finish the operand before an operator of a predicate; reject a second such operator."""
         if self.operators[-1][0] >= _SUM:
             self._reduce(_SUM)
         level, kind, _, _ = self.operators[-1]

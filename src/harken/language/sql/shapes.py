@@ -65,7 +65,7 @@ _PLAIN = re.compile(
     r"[^\W\d][\w.]* (?:[<>=!]{1,2} \0.|(?:NOT )?BETWEEN \0. AND \0.|(?:NOT )?IN \(\0.(?:, \0.)*\)|IS (?:NOT )?NULL)",
     re.IGNORECASE,
 )
-# Larger numbers stay in the shape, for the parser to refuse or, as with -2^63, to take.
+# Larger numbers stay in the shape, for the parser to reject or, as with -2^63, to take.
 _TOO_MANY_DIGITS = 19
 _LARGEST_FLOAT = sys.float_info.max
 # A shape with more is not kept: such long lists rarely recur with the same number of values.

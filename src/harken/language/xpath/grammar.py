@@ -15,11 +15,11 @@ from harken.language.xpath.syntax_errors import (
     located,
     no_operand,
     no_operator,
-    refused,
-    refused_axis,
-    refused_call,
-    refused_constant,
-    refused_self,
+    rejected,
+    rejected_axis,
+    rejected_call,
+    rejected_constant,
+    rejected_self,
 )
 from harken.language.xpath.tokens import END, QUOTES, Tokens, is_name, is_number
 from harken.limits import Limits
@@ -148,7 +148,7 @@ class Parser:
         right = self._operand(depth)
         if words[self.place] in _MIRRORED:
             message = "a comparison cannot be compared"
-            raise refused(self.text, self.starts[self.place], message, "join comparisons with and: a > 1 and a < 5")
+            raise rejected(self.text, self.starts[self.place], message, "join comparisons with and: a > 1 and a < 5")
         if type(left) is Location and (type(right) is str or type(right) is float):
             return Comparison(left, sign, right)
         if type(right) is Location and (type(left) is str or type(left) is float):
@@ -181,7 +181,7 @@ class Parser:
     def _negation(self, depth: int) -> Expression:
         self.place += 1
         if self.words[self.place + 1] == ")":
-            raise refused(self.text, self.starts[self.place + 1], "not() is empty", "write a condition: not(a)")
+            raise rejected(self.text, self.starts[self.place + 1], "not() is empty", "write a condition: not(a)")
         self._enter()
         start = self.place
         condition = self._condition(self._expression(depth), start, is_predicate=False)
@@ -198,7 +198,7 @@ class Parser:
             raise self._no_operand(_OPERAND)
         value = float(word)
         if isinf(value):
-            raise refused(self.text, self.starts[self.place], "the number is too large")
+            raise rejected(self.text, self.starts[self.place], "the number is too large")
         is_negative = (self.place - start) % 2 == 1
         self.place += 1
         self._count_value()
@@ -305,15 +305,15 @@ class Parser:
         return step
 
     def _check_self(self, is_descendant: bool, start: int) -> None:
-        """Refuse `.` or `self::node()`, which was read from the token `start` on, where it cannot stand."""
+        """Reject `.` or `self::node()`, which was read from the token `start` on, where it cannot stand."""
         if is_descendant:
             message = "`//.` is not supported"
-            raise refused(
+            raise rejected(
                 self.text, self.starts[start], message, "write //* for every element, //text() for every text"
             )
         if self.words[self.place] == "[":
             message = "`.` cannot have a predicate"
-            raise refused(self.text, self.starts[self.place], message, "put it on the step before: a[b], not a/.[b]")
+            raise rejected(self.text, self.starts[self.place], message, "put it on the step before: a[b], not a/.[b]")
 
     def _axis(self, is_descendant: bool) -> Step | None:
         words = self.words
@@ -329,15 +329,15 @@ class Parser:
             self.place += 3
             if words[self.place] not in ("/", "//"):
                 message = "descendant-or-self::node() needs a step behind it"
-                raise refused(self.text, self.starts[start], message, "write descendant-or-self::node()/a, or .//a")
+                raise rejected(self.text, self.starts[start], message, "write descendant-or-self::node()/a, or .//a")
             self.place += 1
             return self._rare_step(is_descendant=True)
         if axis == "attribute":
             return self._attribute(is_descendant)
         if axis in ("self", "descendant-or-self"):
-            raise refused_self(self.text, self.starts[start], axis)
+            raise rejected_self(self.text, self.starts[start], axis)
         if axis not in _CHILD_AXES:
-            raise refused_axis(self.text, self.starts[start], axis)
+            raise rejected_axis(self.text, self.starts[start], axis)
         is_descendant = is_descendant or _CHILD_AXES[axis]
         following = words[self.place + 1]
         if following == "(" and is_name(words[self.place]):
@@ -347,10 +347,10 @@ class Parser:
         return self._element(is_descendant)
 
     def _call(self, is_descendant: bool) -> Step:
-        """A name and a parenthesis: `text()`, or what is refused."""
+        """A name and a parenthesis: `text()`, or what is rejected."""
         name = self.words[self.place]
         if name != "text":
-            raise refused_call(self.text, self.starts[self.place], name)
+            raise rejected_call(self.text, self.starts[self.place], name)
         self.place += 2
         if self.words[self.place] != ")":
             raise self._no_operand("`)`: text() takes nothing")
@@ -367,14 +367,14 @@ class Parser:
             return f"{{{default}}}{word}" if default else word
         if local == "*":
             message = f"`{word}` (any name of a namespace) is not supported"
-            raise refused(self.text, self.starts[self.place], message, "write * for any name, or the names one by one")
+            raise rejected(self.text, self.starts[self.place], message, "write * for any name, or the names one by one")
         if prefix == "xml":
             return f"{{{XML_NAMESPACE}}}{local}"
         uri = self.prefixes.get(prefix) if self.prefixes else None
         if uri is None:
             hint = f"declare it before the expression: declare namespace {prefix} = 'uri'; …"
             message = f"the prefix `{prefix}` is not declared"
-            raise refused(self.text, self.starts[self.place], message, hint)
+            raise rejected(self.text, self.starts[self.place], message, hint)
         return f"{{{uri}}}{local}"
 
     def prologue(self) -> None:
@@ -392,7 +392,7 @@ class Parser:
                 self._take("=", f"declare namespace {prefix} = 'uri';")
             if prefix in prefixes:
                 what = f"the prefix `{prefix}`" if prefix else "the default namespace"
-                raise refused(self.text, self.starts[self.place - 1], f"{what} is declared twice")
+                raise rejected(self.text, self.starts[self.place - 1], f"{what} is declared twice")
             prefixes[prefix] = self._uri(prefix)
             self._take(";", "a declaration ends with ;")
         self.prefixes = prefixes
@@ -404,7 +404,7 @@ class Parser:
         if not is_name(word) or ":" in word:
             raise self._no_operand("a prefix: declare namespace p = 'uri';")
         if word in ("xml", "xmlns"):
-            raise refused(self.text, self.starts[self.place], f"the prefix `{word}` cannot be declared")
+            raise rejected(self.text, self.starts[self.place], f"the prefix `{word}` cannot be declared")
         self.place += 1
         return word
 
@@ -413,7 +413,7 @@ class Parser:
         if word[:1] not in QUOTES:
             raise self._no_operand("the URI of the namespace, in quotes")
         if prefix and word[1:-1] == "":
-            raise refused(self.text, self.starts[self.place], "the URI of a prefix is empty")
+            raise rejected(self.text, self.starts[self.place], "the URI of a prefix is empty")
         self.place += 1
         return word[1:-1]
 
@@ -422,7 +422,7 @@ class Parser:
             raise self._no_operand(f"`{word}`: {expected}")
         self.place += 1
 
-    # Conditions, limits and refusals
+    # Conditions, limits and rejections
 
     def _condition(self, operand: _Operand, start: int, *, is_predicate: bool) -> Expression:
         """The operand that was read from the token `start` on, as a condition."""
@@ -431,7 +431,7 @@ class Parser:
         if type(operand) is str or type(operand) is float:
             if self.words[self.place] in ARITHMETIC:
                 raise self._no_operator(_OPERAND)
-            raise refused_constant(self.text, self.starts[start], operand, is_predicate=is_predicate)
+            raise rejected_constant(self.text, self.starts[start], operand, is_predicate=is_predicate)
         return operand  # type: ignore[return-value]
 
     def _enter(self) -> None:
@@ -462,7 +462,7 @@ class Parser:
     def _absolute(self, word: str) -> Exception:
         message = "a path inside a predicate starts at its step, not at the root"
         hint = "write .//a for an a below the step" if word == "//" else "write a for a child of the step, or .//a"
-        return refused(self.text, self.starts[self.place], message, hint)
+        return rejected(self.text, self.starts[self.place], message, hint)
 
     def _no_comparison(self, left: _Operand, right: _Operand, start: int) -> Exception:
         kinds = {type(left), type(right)}
@@ -471,7 +471,7 @@ class Parser:
             message = "a path compared with a path is not supported"
         elif kinds <= {str, float}:
             message = "a comparison needs a path on one side"
-        return refused(self.text, self.starts[start], message, hint)
+        return rejected(self.text, self.starts[start], message, hint)
 
     def _is_start(self) -> bool:
         """Whether the next token would be the first of an operand."""

@@ -73,11 +73,6 @@ class Branch:
     points: tuple[tuple[int, int], ...] = ()
     """The branching points on the path: their numbers, from 1 within the conjunction, and their steps, from 1."""
 
-    @property
-    def branch_info(self) -> str:
-        """The branching points as in the BrInfo column of Fig. 3.4: `bp#1=2&bp#2=3`."""
-        return "&".join(f"bp#{number}={step}" for number, step in self.points)
-
 
 @dataclass(frozen=True, slots=True)
 class BranchConjunction:
@@ -94,25 +89,25 @@ def conjunctions(expression: Expression, limits: Limits = DEFAULT_LIMITS) -> lis
     return [_conjunction(leaves) for leaves in _Expander(expression, limits).expand(expression, ())]
 
 
-def refuse_unlinear(expression: Expression, limits: Limits = DEFAULT_LIMITS) -> None:
+def reject_unlinear(expression: Expression, limits: Limits = DEFAULT_LIMITS) -> None:
     """Raise what `conjunctions` would raise, without multiplying anything out."""
     _Counter(expression, limits).count(expression)
 
 
-class _Refusals:
-    """Refuses expressions that are no conjunctions, or too many."""
+class _Rejections:
+    """Rejects expressions that are no conjunctions, or too many."""
 
     def __init__(self, whole: Expression, limits: Limits) -> None:
         self._whole = whole
         self._most = limits.max_conjunctions
 
-    def refuse_not(self, part: Not, *, is_top: bool) -> NoReturn:
+    def reject_not(self, part: Not, *, is_top: bool) -> NoReturn:
         """Raise UnavailableError."""
         shown = print_part(part, prefixes_of(self._whole), is_top=is_top)
         message = f"`{shown:.80}` is no conjunction of branches: it says that a node does not exist"
         raise UnavailableError(message, hint="subscriptions with `not` are for the index of documents")
 
-    def refuse_more(self, size: int) -> int:
+    def reject_more(self, size: int) -> int:
         """Return a size. Raises LimitError if it is too large."""
         if size > self._most:
             message = f"the expression has {size:,} or more conjunctions of branches, more than {self._most:,}"
@@ -120,7 +115,7 @@ class _Refusals:
         return size
 
 
-class _Counter(_Refusals):
+class _Counter(_Rejections):
     """Counts the conjunctions of an expression."""
 
     def count(self, part: Expression, *, is_top: bool = True) -> int:
@@ -129,16 +124,16 @@ class _Counter(_Refusals):
             case And(items=items):
                 return self._product(items, is_top=is_top)
             case Or(items=items):
-                return self.refuse_more(sum(self.count(item, is_top=is_top) for item in items))
+                return self.reject_more(sum(self.count(item, is_top=is_top) for item in items))
             case Not():
-                self.refuse_not(part, is_top=is_top)
+                self.reject_not(part, is_top=is_top)
             case Exists(path=path) | Comparison(path=path):
                 return self._product([each for step in path.steps for each in step.predicates], is_top=False)
 
     def _product(self, items: Iterable[Expression], *, is_top: bool) -> int:
         product = 1
         for item in items:
-            product = self.refuse_more(product * self.count(item, is_top=is_top))
+            product = self.reject_more(product * self.count(item, is_top=is_top))
         return product
 
 
@@ -160,7 +155,7 @@ class _Leaf(NamedTuple):
 _Alternatives = list[tuple[_Leaf, ...]]
 
 
-class _Expander(_Refusals):
+class _Expander(_Rejections):
     """Multiplies an expression out."""
 
     def __init__(self, whole: Expression, limits: Limits) -> None:
@@ -179,10 +174,10 @@ class _Expander(_Refusals):
                 alternatives = []
                 for item in items:
                     alternatives += self.expand(item, way)
-                    self.refuse_more(len(alternatives))
+                    self.reject_more(len(alternatives))
                 return alternatives
             case Not():
-                self.refuse_not(part, is_top=not way)
+                self.reject_not(part, is_top=not way)
             case Exists(path=path):
                 return self._followed(path, None, None, way)
             case Comparison(path=path, operator=operator, value=value):
@@ -201,7 +196,7 @@ class _Expander(_Refusals):
         return [(*leaves, _Leaf(way, operator, value)) for leaves in alternatives]
 
     def _times(self, left: _Alternatives, right: _Alternatives) -> _Alternatives:
-        self.refuse_more(len(left) * len(right))
+        self.reject_more(len(left) * len(right))
         return [one + other for one in left for other in right]
 
 

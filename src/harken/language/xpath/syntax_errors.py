@@ -13,11 +13,11 @@ __all__ = [
     "located",
     "no_operand",
     "no_operator",
-    "refused",
-    "refused_axis",
-    "refused_call",
-    "refused_constant",
-    "refused_self",
+    "rejected",
+    "rejected_axis",
+    "rejected_call",
+    "rejected_constant",
+    "rejected_self",
 ]
 
 POSITIONS = "say which one by a value: a[@id = '7'], a[b = 'x']"
@@ -73,48 +73,48 @@ _CHARACTERS = {
 }
 
 
-def refused(text: str, at: int, message: str, hint: str | None = None) -> ParseError:
+def rejected(text: str, at: int, message: str, hint: str | None = None) -> ParseError:
     """An error at an offset."""
     return ParseError(message, hint=hint).at(*located(text, at))
 
 
-def refused_call(text: str, at: int, name: str) -> ParseError:
+def rejected_call(text: str, at: int, name: str) -> ParseError:
     """The error for a function, or a node test, that is not supported."""
     if name in _NODE_TESTS:
         hint = "write * for any element, @* for any attribute, text() for text"
-        return refused(text, at, f"the node test {name}() is not supported", hint)
+        return rejected(text, at, f"the node test {name}() is not supported", hint)
     if name in _TRUTHS:
         is_compared = _COMPARED.search(text[max(0, at - _NEAR) : at]) or _COMPARES.match(text, at + len(name))
         compared = f"compare with the text: @a = '{name}'; @a alone asks whether it is there"
         hint = compared if is_compared else _TRUTHS[name]
-        return refused(text, at, f"{name}() is a constant, not a condition on a document", hint)
+        return rejected(text, at, f"{name}() is a constant, not a condition on a document", hint)
     if name == "not":
-        return refused(text, at, "not() cannot be a step of a path", "write the path inside: not(a/b)")
+        return rejected(text, at, "not() cannot be a step of a path", "write the path inside: not(a/b)")
     if name in ("and", "or"):
-        return refused(text, at, f"a condition is missing before `{name}`")
+        return rejected(text, at, f"a condition is missing before `{name}`")
     if name == "if":
-        return refused(text, at, "if is not supported", "write (a and b) or (not(a) and c)")
-    return refused(text, at, f"the function {name}() is not supported", _FUNCTIONS.get(name))
+        return rejected(text, at, "if is not supported", "write (a and b) or (not(a) and c)")
+    return rejected(text, at, f"the function {name}() is not supported", _FUNCTIONS.get(name))
 
 
-def refused_axis(text: str, at: int, axis: str) -> ParseError:
+def rejected_axis(text: str, at: int, axis: str) -> ParseError:
     """The error for an axis that is not supported."""
     hint = _UPWARDS if axis in ("parent", "ancestor", "ancestor-or-self") else f"{_AXES} supported"
-    return refused(text, at, f"the axis {axis}:: is not supported", hint)
+    return rejected(text, at, f"the axis {axis}:: is not supported", hint)
 
 
-def refused_self(text: str, at: int, axis: str) -> ParseError:
+def rejected_self(text: str, at: int, axis: str) -> ParseError:
     """The error for one of the axes that start at the node itself, before a name."""
-    return refused(text, at, f"{axis}:: is supported before node() only", _SELF[axis])
+    return rejected(text, at, f"{axis}:: is supported before node() only", _SELF[axis])
 
 
-def refused_constant(text: str, at: int, value: str | float, *, is_predicate: bool) -> ParseError:
+def rejected_constant(text: str, at: int, value: str | float, *, is_predicate: bool) -> ParseError:
     """The error for a constant where a condition has to stand."""
     if isinstance(value, str):
-        return refused(text, at, "a string alone is not a condition", "compare it with a path: a = 'x'")
+        return rejected(text, at, "a string alone is not a condition", "compare it with a path: a = 'x'")
     if is_predicate:
-        return refused(text, at, "positions are not supported: a number alone is not a condition", POSITIONS)
-    return refused(text, at, "a number alone is not a condition", "compare it with a path: a = 5")
+        return rejected(text, at, "positions are not supported: a number alone is not a condition", POSITIONS)
+    return rejected(text, at, "a number alone is not a condition", "compare it with a path: a = 5")
 
 
 def no_operand(text: str, tokens: Tokens, place: int, expected: str) -> ParseError:
@@ -122,17 +122,17 @@ def no_operand(text: str, tokens: Tokens, place: int, expected: str) -> ParseErr
     word, at = tokens.words[place], tokens.starts[place]
     before = tokens.words[place - 1] if place else ""
     if word == "..":
-        return refused(text, at, "`..` (the parent) is not supported", _UPWARDS)
+        return rejected(text, at, "`..` (the parent) is not supported", _UPWARDS)
     if word == "$":
-        return refused(text, at, "variables are not supported", "write the value: a = 'x'")
+        return rejected(text, at, "variables are not supported", "write the value: a = 'x'")
     if word == "]" and before == "[":
-        return refused(text, at, "the predicate is empty", "write a condition: a[b], a[b = 'x']")
+        return rejected(text, at, "the predicate is empty", "write a condition: a[b], a[b = 'x']")
     if word == ">" and before == "<":
-        return refused(text, at, "unexpected `>`", "not equal is written !=")
+        return rejected(text, at, "unexpected `>`", "not equal is written !=")
     if word == "=" and before == "=":
-        return refused(text, at, "unexpected `=`", "equal is written =")
+        return rejected(text, at, "unexpected `=`", "equal is written =")
     if word in ("/", "//") and before in ("/", "//"):
-        return refused(text, at, f"unexpected `{word}`", "below at any depth is written //")
+        return rejected(text, at, f"unexpected `{word}`", "below at any depth is written //")
     if word in ("+", "-", "*"):
         return _arithmetic(text, at)
     return _unexpected(text, word, at, f"expected {expected}")
@@ -147,38 +147,38 @@ def no_operator(text: str, tokens: Tokens, place: int, expected: str) -> ParseEr
         return _arithmetic(text, at, "write the result: a < 5, not a < 2 + 3" if is_constant else _COMPARE)
     if word == "|":
         hint = "or is written or" if tokens.words[place + 1 : place + 2] == ["|"] else "join the conditions with or"
-        return refused(text, at, "`|` is not supported", hint)
+        return rejected(text, at, "`|` is not supported", hint)
     if word == "," or (word in ("to", "return", "satisfies") and is_name(word)):
-        return refused(text, at, f"unexpected `{word}`", "join conditions with and or or")
+        return rejected(text, at, f"unexpected `{word}`", "join conditions with and or or")
     if word in _WORDS:
-        return refused(text, at, f"unexpected `{word}`", f"write {_WORDS[word]}")
+        return rejected(text, at, f"unexpected `{word}`", f"write {_WORDS[word]}")
     if word.lower() in ("and", "or"):
-        return refused(text, at, f"unexpected `{word}`", f"write {word.lower()} or {word.upper()}")
+        return rejected(text, at, f"unexpected `{word}`", f"write {word.lower()} or {word.upper()}")
     if word in ("[", "/", "//"):
         if before == ")":
             message = "a path in parentheses cannot go on"
-            return refused(text, at, message, "write the path without parentheses: a/b[c]")
-        return refused(text, at, f"unexpected `{word}`", f"expected {expected}")
+            return rejected(text, at, message, "write the path without parentheses: a/b[c]")
+        return rejected(text, at, f"unexpected `{word}`", f"expected {expected}")
     if before.lower() == "not":
-        return refused(text, at, f"unexpected `{word}`", "not takes parentheses: not(a)")
+        return rejected(text, at, f"unexpected `{word}`", "not takes parentheses: not(a)")
     if is_name(word) or is_number(word) or word[:1] in ("@", ".", "(", *QUOTES):
         return _unexpected(text, word, at, "join two conditions with and or or")
     return _unexpected(text, word, at, f"expected {expected}")
 
 
 def _arithmetic(text: str, at: int, hint: str = _COMPARE) -> ParseError:
-    return refused(text, at, "arithmetic is not supported", hint)
+    return rejected(text, at, "arithmetic is not supported", hint)
 
 
 def _unexpected(text: str, word: str, at: int, hint: str | None) -> ParseError:
     if word == END:
         message = "the text is empty" if not text.strip() else "the text ends too early"
-        return refused(text, len(text.rstrip()), message, hint)
+        return rejected(text, len(text.rstrip()), message, hint)
     if word == "(:":
-        return refused(text, at, "comments are not supported", _COMMENTS)
+        return rejected(text, at, "comments are not supported", _COMMENTS)
     if word.startswith(NOTHING):
         character = word[1]
         if character in QUOTES:
-            return refused(text, at, "the string that starts here is not closed", f"end it with {character}")
-        return refused(text, at, f"unexpected character {character!r}", _CHARACTERS.get(character) or hint)
-    return refused(text, at, f"unexpected `{word if len(word) <= 40 else word[:39] + '…'}`", hint)
+            return rejected(text, at, "the string that starts here is not closed", f"end it with {character}")
+        return rejected(text, at, f"unexpected character {character!r}", _CHARACTERS.get(character) or hint)
+    return rejected(text, at, f"unexpected `{word if len(word) <= 40 else word[:39] + '…'}`", hint)

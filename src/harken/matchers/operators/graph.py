@@ -21,7 +21,9 @@ from harken.kernels.ordering import (
 )
 
 _WIDTH = 8
-"""Number of chains that a chain is compared with, for each literal that they share."""
+"""Number of chains that a chain is compared with, for each literal that they share.
+
+With 64, evaluations change by -1.3 to +2.6 percent, and pairing takes up to ten times as long."""
 _MOST_PAIRS = 4_000_000
 _NEVER_FAILS = 1e-6
 """Minimum estimate of the chance that a literal fails, so that its worth is never 0."""
@@ -244,10 +246,7 @@ class OperatorGraph:
                 path[place] = at
                 place += 1
                 at = following[at]
-        # Pairs order two chains, but do not say how much either settles. So chains are sorted by the worth of their
-        # first literal, and at equal worth by their place on the path.
-        order = path[np.argsort(-self._first_worth(graph, weights)[path], kind="stable")]
-        self._order = order
+        self._order = path
         self._ordered_at = chains
 
     def chains_ready(self) -> None:
@@ -285,15 +284,6 @@ class OperatorGraph:
         order = np.lexsort((-ratio, chained))
         starts = np.concatenate([[0], np.cumsum(np.bincount(chained, minlength=self.literals))])
         return graph.chain[order].astype(np.int32), starts
-
-    def _first_worth(self, graph: Graph, weights: Weights) -> NDArray[np.float64]:
-        """The worth of the first literal of each chain: the conjunctions it is expected to settle, per cost."""
-        worth = np.full(self.conjunctions, np.inf)
-        has_any = np.diff(graph.begin) > 0
-        literals = graph.slot_literal[graph.chain[graph.begin[:-1][has_any]]]
-        settled = weights.failing * self.popularity() / weights.cost[graph.literal_predicate]
-        worth[has_any] = settled[literals]
-        return worth
 
     # For kernels
 

@@ -99,7 +99,7 @@ class SourceConfig:
     starting_offsets: Annotated[str, FieldKey(OneOf(("earliest", "latest")), only={"format": ("kafka",)})] = "earliest"
     deduplicate: Annotated[str | None, FieldKey(Duration())] = None
     late_after: Annotated[str | None, FieldKey(Duration(0), only={"mode": (STREAM,)})] = None
-    late: Annotated[str, FieldKey(OneOf(("match", "refuse")), only={"mode": (STREAM,)})] = "match"
+    late: Annotated[str, FieldKey(OneOf(("match", "reject")), only={"mode": (STREAM,)})] = "match"
     options: Annotated[Mapping[str, str], FieldKey(_READER_OPTIONS)] = field(default_factory=dict)
 
 
@@ -135,7 +135,7 @@ class SubscriptionsConfig:
     store: Annotated[str | None, FieldKey(StoreLocation())] = None
     keep: Annotated[str | None, FieldKey(LocationType())] = None
     """The folder of the index versions that the pipeline builds; None for a temporary folder."""
-    on_fault: Annotated[str, FieldKey(OneOf(("refuse", "skip")))] = "refuse"
+    on_fault: Annotated[str, FieldKey(OneOf(("reject", "skip")))] = "reject"
     owner: Annotated[str, FieldKey(TextType("the name of a field"))] = "owner"
 
 

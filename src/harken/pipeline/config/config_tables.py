@@ -202,7 +202,7 @@ class ConfigTable:
     def _find_keys(self, raw: Mapping[str, object], keys: Mapping[str, object]) -> None:
         """Record the keys of the table and their spelling. Misspelt keys are reported."""
         self._spelt = {name: name for name in raw if name in keys}
-        for name in self.document.refuse_unknown(raw, keys, self.title, self.keys, lists_known=True):
+        for name in self.document.reject_unknown(raw, keys, self.title, self.keys, lists_known=True):
             for meant in get_close_matches(name, keys, n=1):
                 self._spelt.setdefault(meant, name)
 

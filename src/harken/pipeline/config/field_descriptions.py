@@ -105,7 +105,7 @@ def _subscriptions(subscriptions: SubscriptionsConfig) -> Iterator[tuple[str, st
     if subscriptions.index is not None:
         yield "subscriptions", f"index {subscriptions.index}"
         return
-    faults = "a fault refuses the change" if subscriptions.on_fault == "refuse" else "faulty ones are left out"
+    faults = "a fault rejects the change" if subscriptions.on_fault == "reject" else "faulty ones are left out"
     source = subscriptions.path or f"table {subscriptions.table}"
     if subscriptions.store is not None:
         source = f"store {shown(subscriptions.store)}"

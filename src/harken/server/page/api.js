@@ -63,7 +63,7 @@ export async function ask(method, path, { query, body, text, type = JSON_TYPE, t
   const answer = await sent(address(path, query), options);
   const found = await answer.text();
   if (answer.ok) return found === "" ? null : read(found);
-  throw refused(answer, found, ticket);
+  throw rejected(answer, found, ticket);
 }
 
 async function sent(url, options) {
@@ -75,7 +75,7 @@ async function sent(url, options) {
   }
 }
 
-function refused(answer, text, ticket) {
+function rejected(answer, text, ticket) {
   let told = {};
   try {
     told = read(text);

@@ -55,12 +55,12 @@ function open(token) {
   opened.addEventListener("event", (message) => took("event", read(message.data), EVENTS_KEPT));
   opened.addEventListener("error", () => {
     tell("lost");
-    if (opened.readyState === EventSource.CLOSED && opened === source) refused();
+    if (opened.readyState === EventSource.CLOSED && opened === source) rejected();
   });
 }
 
-/** A stream does not say why it was refused: another request does, and asks for the key if it is that. */
-async function refused() {
+/** A stream does not say why it was rejected: another request does, and asks for the key if it is that. */
+async function rejected() {
   if (isDenied) return tell("locked");
   try {
     await ask("GET", "stats");

@@ -101,7 +101,7 @@ function stream(ids, tokens) {
   opened.addEventListener("error", () => {
     if (opened !== source) return;
     say("no connection, trying again");
-    // Tokens do not live long: a stream that was refused is opened again with new ones, from where it was.
+    // Tokens do not live long: a stream that was rejected is opened again with new ones, from where it was.
     if (opened.readyState === EventSource.CLOSED) again();
   });
 }

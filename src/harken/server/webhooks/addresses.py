@@ -40,7 +40,7 @@ _BAD_PORTS = frozenset(
 )
 
 
-class WebhookRefusedError(HarkenError):
+class WebhookRejectedError(HarkenError):
     """A webhook's URL is not one that Harken sends to."""
 
 
@@ -66,7 +66,7 @@ class Receiver:
 
 
 def check_url(url: str, allow: Sequence[Network] = ()) -> None:
-    """Raise WebhookRefusedError for a URL that can never be sent to, without resolving its name.
+    """Raise WebhookRejectedError for a URL that can never be sent to, without resolving its name.
 
     A name that resolves to a private address is rejected only when a message is sent.
     """
@@ -85,7 +85,7 @@ async def system_addresses(host: str, port: int, pool: Executor | None = None) -
 async def checked_addresses(url: str, allow: Sequence[Network] = (), resolve: Resolve = system_addresses) -> Receiver:
     """The receiver of a URL with its addresses, all of which are allowed. A name is resolved once.
 
-    Raises WebhookRefusedError if the URL is wrong or a single address is neither public nor in a network of `allow`,
+    Raises WebhookRejectedError if the URL is wrong or a single address is neither public nor in a network of `allow`,
     and OSError if the name does not resolve.
     """
     receiver = _parsed(url)
@@ -110,19 +110,19 @@ def _looked_up(host: str, port: int) -> list[str]:
 def _parsed(url: str) -> Receiver:
     """The receiver of a URL. It has an address only if the host of the URL is one."""
     if len(url) > _LONGEST_URL:
-        raise WebhookRefusedError(f"a webhook's URL has at most {_LONGEST_URL:,} characters")
+        raise WebhookRejectedError(f"a webhook's URL has at most {_LONGEST_URL:,} characters")
     if "\\" in url or not url.isprintable() or any(character.isspace() for character in url):
-        raise WebhookRefusedError(
+        raise WebhookRejectedError(
             "a webhook's URL has no spaces, backslashes or invisible characters", hint="percent-encode them"
         )
     try:
         parsed = httpx.URL(url)
     except (httpx.InvalidURL, UnicodeError) as error:
-        raise WebhookRefusedError(f"this is not a URL: {error}", hint=_EXAMPLE) from error
+        raise WebhookRejectedError(f"this is not a URL: {error}", hint=_EXAMPLE) from error
     if parsed.scheme not in _PORTS:
-        raise WebhookRefusedError("a webhook's URL begins with https:// or http://", hint=_EXAMPLE)
+        raise WebhookRejectedError("a webhook's URL begins with https:// or http://", hint=_EXAMPLE)
     if "@" in re.split("[/?#]", url.partition("//")[2], maxsplit=1)[0]:
-        raise WebhookRefusedError(
+        raise WebhookRejectedError(
             "a webhook's URL has no user name or password", hint="check the signature of the messages instead"
         )
     # `raw_host` is what is sent: lower case, and international names in ASCII.
@@ -142,20 +142,20 @@ def _host(text: str) -> tuple[str, Address | None]:
             address = ip_address(name)
         except ValueError as error:
             message = f"`{text}` is not a host: an IPv4 address is four decimal numbers"
-            raise WebhookRefusedError(message, hint=_EXAMPLE) from error
+            raise WebhookRejectedError(message, hint=_EXAMPLE) from error
         return str(address), address
     if len(name) > _LONGEST_NAME or not all(_LABEL.fullmatch(label) for label in labels):
         message = f"`{text}` is not the name of a host" if text else "a webhook's URL names a host"
-        raise WebhookRefusedError(message, hint=_EXAMPLE)
+        raise WebhookRejectedError(message, hint=_EXAMPLE)
     return name, None
 
 
 def _port(url: httpx.URL) -> int:
     port = _PORTS[url.scheme] if url.port is None else url.port
     if not 0 < port < 65_536:
-        raise WebhookRefusedError(f"{port} is not a port", hint="leave it out, or use one from 1 to 65535")
+        raise WebhookRejectedError(f"{port} is not a port", hint="leave it out, or use one from 1 to 65535")
     if port in _BAD_PORTS:
-        raise WebhookRefusedError(f"port {port} belongs to another protocol than HTTP", hint="use another port")
+        raise WebhookRejectedError(f"port {port} belongs to another protocol than HTTP", hint="use another port")
     return port
 
 
@@ -164,6 +164,6 @@ def _check_literal(receiver: Receiver, allow: Sequence[Network]) -> None:
         raise _not_public(f"`{receiver.host}` is not a public address")
 
 
-def _not_public(message: str) -> WebhookRefusedError:
+def _not_public(message: str) -> WebhookRejectedError:
     hint = "webhooks go to public addresses; the server's operator can allow further networks"
-    return WebhookRefusedError(message, hint=hint)
+    return WebhookRejectedError(message, hint=hint)

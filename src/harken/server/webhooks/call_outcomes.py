@@ -26,7 +26,7 @@ class OutcomeKind(StrEnum):
     """Any other answer, including a redirect, or none: try again later."""
     GONE = "gone"
     """The receiver answered 410: it wants no further messages."""
-    REFUSED = "refused"
+    REJECTED = "rejected"
     """The URL leads to an address that is not allowed; nothing was sent. Try again later: names change addresses."""
 
 

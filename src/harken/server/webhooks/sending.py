@@ -17,7 +17,7 @@ import httpx
 from harken.server.webhooks.addresses import (
     Receiver,
     Resolve,
-    WebhookRefusedError,
+    WebhookRejectedError,
     checked_addresses,
     system_addresses,
 )
@@ -82,8 +82,8 @@ class Sender:
                 async with asyncio.timeout_at(ends):
                     receiver = await checked_addresses(url, self._allow, self._resolve)
                     answer = await self._posted(receiver, headers | {"Content-Type": content_type}, body)
-            except WebhookRefusedError as error:
-                return CallOutcome(OutcomeKind.REFUSED, error.message)
+            except WebhookRejectedError as error:
+                return CallOutcome(OutcomeKind.REJECTED, error.message)
             except (OSError, httpx.TransportError) as error:
                 return CallOutcome(OutcomeKind.RETRY, self._described(error))
             # From here on only the status counts, even if the body is late or broken: the message has arrived.

@@ -1,4 +1,4 @@
-"""Subscriptions from tables of predicates: rows, texts, what goes by its text, and what is refused."""
+"""Subscriptions from tables of predicates: rows, texts, what goes by its text, and what is rejected."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ def test_what_has_to_be_normalised_goes_by_its_text(subscription: list[Predicate
         [asks("x", ">", NOON), asks("x", "<", NOON + timedelta(microseconds=1))],
     ],
 )
-def test_contradictions_are_refused_by_their_texts(subscription: list[Predicate]) -> None:
+def test_contradictions_are_rejected_by_their_texts(subscription: list[Predicate]) -> None:
     found = rows_of_table(table(subscription, [asks("x", "=", 1)]))
     assert found.slow.tolist() == [0]
     with pytest.raises(HarkenError, match="no event can ever match"):
@@ -253,14 +253,14 @@ def test_contradictions_are_refused_by_their_texts(subscription: list[Predicate]
         asks("x", ">", datetime.max.replace(tzinfo=UTC)),
     ],
 )
-def test_what_can_never_be_true_is_refused_by_its_text(predicate: Predicate) -> None:
+def test_what_can_never_be_true_is_rejected_by_its_text(predicate: Predicate) -> None:
     found = rows_of_table(table([predicate]))
     assert found.slow.tolist() == [0]
     with pytest.raises(HarkenError, match="no event can ever match"):
         Compiler().compile(found.texts()[0].as_py())
 
 
-def test_what_the_limits_may_refuse_goes_by_its_text() -> None:
+def test_what_the_limits_may_reject_goes_by_its_text() -> None:
     long = [asks(f"x{number}", "=", number) for number in range(12)]
     given = table([asks("x1", "=", 1)], long, [asks("x1", "=", "a" * 90)])
     assert rows_of_table(given).slow.tolist() == []
@@ -506,11 +506,11 @@ NAMES = (("attribute", pa.string()), ("operator", pa.string()))
         (shaped(("attribute", pa.null()), ("operator", pa.string())), "`attribute` of the predicates has the Arrow"),
     ],
 )
-def test_tables_of_other_shapes_are_refused(given: pa.Table, message: str) -> None:
-    with pytest.raises(SourceError) as refused:
+def test_tables_of_other_shapes_are_rejected(given: pa.Table, message: str) -> None:
+    with pytest.raises(SourceError) as rejected:
         rows_of_table(given)
-    assert message in refused.value.message
-    assert refused.value.hint
+    assert message in rejected.value.message
+    assert rejected.value.hint
 
 
 # Workloads

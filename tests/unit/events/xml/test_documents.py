@@ -148,7 +148,7 @@ def test_line_ends_between_good_and_bad(shown) -> None:
 LAUGHS = "<!DOCTYPE l [<!ENTITY a0 'ha'>" + "".join(
     f"<!ENTITY a{each + 1} '{f'&a{each};' * 10}'>" for each in range(12)
 )
-REFUSALS = [
+REJECTIONS = [
     ("DOCTYPE", "<!DOCTYPE a SYSTEM 'a.dtd'><a/>", "DOCTYPE", 1),
     ("doctype behind comments", "<?xml version='1.0'?>\n<!-- <!DOCTYPE b> -->\n <!DOCTYPE a><a/>", "DOCTYPE", 3),
     ("billion laughs", LAUGHS + "]><l>&a12;</l>", "DOCTYPE", 1),
@@ -178,9 +178,9 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(
-    ("data", "message", "line"), [each[1:] for each in REFUSALS], ids=[each[0] for each in REFUSALS]
+    ("data", "message", "line"), [each[1:] for each in REJECTIONS], ids=[each[0] for each in REJECTIONS]
 )
-def test_refusals(data: str | bytes, message: str, line: int, shown) -> None:
+def test_rejections(data: str | bytes, message: str, line: int, shown) -> None:
     documents = read("<a>before</a>", data, "<a>after</a>")
     ((event, error),) = documents.errors
     assert event == 1

@@ -138,4 +138,4 @@ def test_xpath_sees_the_values() -> None:
     documents = [b"<o id='7'><total>9</total></o>", b"<o id='8'><total>9</total></o>", b"<o id='7'><total>"]
     found = engine.match_batch(list(map(enrich, documents)))
     assert found.ids == [["eu"], [], []]
-    assert [each.position for each in found.refused] == [2]
+    assert [each.position for each in found.rejected] == [2]

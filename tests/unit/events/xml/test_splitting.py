@@ -71,7 +71,7 @@ def test_a_prefix_as_it_is_written() -> None:
     assert records(data, "p:r") == ['<p:r xmlns:p="u" xmlns:q="v"/>']
 
 
-def test_an_external_doctype_is_skipped_and_another_refused() -> None:
+def test_an_external_doctype_is_skipped_and_another_rejected() -> None:
     assert records("<!DOCTYPE c SYSTEM 'http://nowhere.invalid/c.dtd'><c><r/></c>") == ["<r/>"]
     assert records("<!DOCTYPE c PUBLIC '-//x' 'c.dtd'><c><r/></c>") == ["<r/>"]
     laughs = (

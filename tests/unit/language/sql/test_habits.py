@@ -13,18 +13,18 @@ from unit.deadline import without_hanging
 REGULAR = "a regular expression is written x RLIKE"
 
 
-def refusal(text: str) -> HarkenError:
+def rejection(text: str) -> HarkenError:
     with pytest.raises(HarkenError) as caught:
         Compiler().compile(text)
     return caught.value
 
 
 def hint_of(text: str) -> str:
-    return refusal(text).hint or ""
+    return rejection(text).hint or ""
 
 
 def column_of(text: str) -> int | None:
-    place = refusal(text).place
+    place = rejection(text).place
     assert place is not None
     return place.column
 
@@ -36,7 +36,7 @@ def column_of(text: str) -> int | None:
 @pytest.mark.parametrize("text", ["a {} 'x'", "a NOT {} 'x'"])
 def test_an_operator_of_others_is_named_as_such(text: str, word: str) -> None:
     """It is not taken for a misspelt one of ours."""
-    error = refusal(text.format(word))
+    error = rejection(text.format(word))
     assert error.message == f"`{word}` is not part of the language"
     assert "did you mean" not in str(error)
     assert error.place is not None
@@ -47,7 +47,7 @@ def test_an_operator_of_others_is_named_as_such(text: str, word: str) -> None:
     "text", ["price < 5 order = 'x'", "a = 1 end.x IS NULL", "a = 1 limit IN (1)", "a = date b = 2", "a = 1 match<2"]
 )
 def test_a_name_that_others_keep_for_an_operator_is_a_name(text: str) -> None:
-    error = refusal(text)
+    error = rejection(text)
     assert error.message.startswith("unexpected `")
     assert error.hint == "join two conditions with AND or OR"
 
@@ -95,7 +95,7 @@ def test_operators(text: str, hint: str) -> None:
     ],
 )
 def test_functions(text: str, name: str, hint: str) -> None:
-    error = refusal(text)
+    error = rejection(text)
     assert type(error) is ParseError
     assert error.message == f"`{name}(…)` is not part of the language"
     assert (error.hint or "").startswith(hint)
@@ -112,7 +112,7 @@ def test_functions(text: str, name: str, hint: str) -> None:
     ],
 )
 def test_functions_that_could_be_operator_predicates(text: str, hint: str) -> None:
-    error = refusal(text)
+    error = rejection(text)
     assert type(error) is UnavailableError
     assert (error.hint or "").startswith(hint)
 
@@ -165,7 +165,7 @@ SEVERAL = "a condition is about one event, and knows nothing of others"
     ],
 )
 def test_a_condition_is_about_one_event(text: str, message: str, column: int) -> None:
-    error = refusal(text)
+    error = rejection(text)
     assert error.message == message
     assert (error.hint or "").startswith(SEVERAL)
     assert column_of(text) == column
@@ -326,7 +326,7 @@ def test_values_and_signs(text: str, hint: str) -> None:
     [("a = 1 /* open", 7), ("/* open", 1), ("a /* open = 1 AND 'x", 3), ("a = 1 /* /* it's * /", 7), ("a //* b", 4)],
 )
 def test_a_comment_that_is_not_closed(text: str, column: int) -> None:
-    error = refusal(text)
+    error = rejection(text)
     assert error.message == "the comment that starts here is not closed"
     assert error.hint == "end it with */"
     assert column_of(text) == column

@@ -356,7 +356,7 @@ TWO_COMPARISONS = "join two comparisons with AND: low < x AND x < high"
     ],
 )
 def test_a_token_that_cannot_stand_there(text: str, message: str, column: int, hint: str) -> None:
-    assert_refused(text, message, column, hint)
+    assert_rejected(text, message, column, hint)
 
 
 @pytest.mark.parametrize(
@@ -376,7 +376,7 @@ def test_a_token_that_cannot_stand_there(text: str, message: str, column: int, h
     ],
 )
 def test_a_character_that_starts_nothing(text: str, character: str, column: int, hint: str | None) -> None:
-    assert_refused(text, f"unexpected character {character!r}", column, hint)
+    assert_rejected(text, f"unexpected character {character!r}", column, hint)
 
 
 @pytest.mark.parametrize(
@@ -408,7 +408,7 @@ def test_a_character_that_starts_nothing(text: str, character: str, column: int,
     ],
 )
 def test_null_where_it_makes_no_sense(text: str, message: str, column: int, hint: str) -> None:
-    assert_refused(text, message, column, hint)
+    assert_rejected(text, message, column, hint)
 
 
 @pytest.mark.parametrize(
@@ -472,7 +472,7 @@ def test_null_where_it_makes_no_sense(text: str, message: str, column: int, hint
     ],
 )
 def test_a_part_of_the_wrong_sort(text: str, message: str, column: int, hint: str | None) -> None:
-    assert_refused(text, message, column, hint)
+    assert_rejected(text, message, column, hint)
 
 
 @pytest.mark.parametrize(
@@ -486,7 +486,7 @@ def test_a_part_of_the_wrong_sort(text: str, message: str, column: int, hint: st
     ],
 )
 def test_a_constant_that_is_none(text: str, message: str, column: int) -> None:
-    assert_refused(text, message, column, None)
+    assert_rejected(text, message, column, None)
 
 
 STRAY = "the escape before 'c' is stray: only %, _ and the escape need one"
@@ -559,7 +559,7 @@ def test_an_integer_beyond_64_bits(number: str) -> None:
     ],
 )
 def test_arithmetic_where_there_is_none(text: str, message: str, column: int, hint: str | None) -> None:
-    assert_refused(text, message, column, hint)
+    assert_rejected(text, message, column, hint)
 
 
 def test_a_place_in_a_text_of_several_lines() -> None:
@@ -571,7 +571,7 @@ def test_a_place_in_a_text_of_several_lines() -> None:
     assert error.excerpt == "  ADN c\n  ^"
 
 
-def assert_refused(text: str, message: str, column: int, hint: str | None) -> None:
+def assert_rejected(text: str, message: str, column: int, hint: str | None) -> None:
     with pytest.raises(ParseError) as caught:
         parse(text)
     error = caught.value
@@ -643,7 +643,7 @@ def test_what_is_just_within_a_limit_is_taken(text: str, limits: Limits) -> None
         "truths",
     ],
 )
-def test_a_deep_text_is_refused_in_good_time(text: str) -> None:
+def test_a_deep_text_is_rejected_in_good_time(text: str) -> None:
     """Without a RecursionError, too."""
     with without_hanging(), pytest.raises((LimitError, ParseError)):
         parse(text)

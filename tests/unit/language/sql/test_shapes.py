@@ -167,7 +167,7 @@ def test_the_limits_hold_for_known_conjuncts() -> None:
         read(cache, "b IN (1, 2) AND b IN (1, 2)")
 
 
-def test_a_refused_text_leaves_no_shape() -> None:
+def test_a_rejected_text_leaves_no_shape() -> None:
     cache = ShapeCache()
     for _ in range(2):
         with pytest.raises(ParseError):
@@ -304,17 +304,17 @@ def test_a_text_beyond_the_limit_is_not_cut() -> None:
         cache.plan("a = 1" + " " * 10)
 
 
-def refused(parse: Callable[[str], object], text: str) -> HarkenError:
+def rejected(parse: Callable[[str], object], text: str) -> HarkenError:
     with pytest.raises(HarkenError) as caught:
         parse(text)
     return caught.value
 
 
 @pytest.mark.parametrize("text", ["a = \0i", "a = 'x", "a = `x", "a = 1 /* open", "a = 1 2", "", "a = 5x"])
-def test_what_is_cut_oddly_is_refused_as_the_parser_refuses_it(text: str) -> None:
+def test_what_is_cut_oddly_is_rejected_as_the_parser_rejects_it(text: str) -> None:
     cache = ShapeCache()
     cache.plan("a = 1")
-    assert refused(cache.plan, text).to_dict() == refused(parse, text).to_dict()
+    assert rejected(cache.plan, text).to_dict() == rejected(parse, text).to_dict()
 
 
 @pytest.mark.parametrize("part", ["/* ", "'", "`", "1.", "''", "- ", "/*", "e1"])

@@ -54,7 +54,7 @@ def test_printing(text, printed):
     assert parse(printed) == parse(text)
 
 
-def test_other_dialects_are_refused():
+def test_other_dialects_are_rejected():
     with pytest.raises(UnavailableError, match="spark"):
         FRONT_END.print("/a", "spark")
 

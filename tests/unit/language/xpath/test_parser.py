@@ -1,4 +1,4 @@
-"""The parser: what each text stands for, and for each kind of refusal its message, its place and its hint."""
+"""The parser: what each text stands for, and for each kind of rejection its message, its place and its hint."""
 
 from __future__ import annotations
 
@@ -251,10 +251,10 @@ def test_the_prefix_xml_is_always_declared():
     assert parse("a/@xml:lang") == exists(child("a"), attribute("{http://www.w3.org/XML/1998/namespace}lang"))
 
 
-# Refusals: text, column, words of the message, words of the hint
+# Rejections: text, column, words of the message, words of the hint
 
 
-REFUSALS = [
+REJECTIONS = [
     ("", 1, "the text is empty", "expected a path"),
     ("  ", 1, "the text is empty", None),
     ("a and", 6, "ends too early", "expected a path"),
@@ -376,8 +376,8 @@ REFUSALS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "column", "message", "hint"), REFUSALS, ids=lambda value: str(value)[:30])
-def test_refusals(text, column, message, hint):
+@pytest.mark.parametrize(("text", "column", "message", "hint"), REJECTIONS, ids=lambda value: str(value)[:30])
+def test_rejections(text, column, message, hint):
     with pytest.raises(ParseError) as caught:
         parse(text)
     error = caught.value
@@ -478,7 +478,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:8])
-def test_hostile_texts_are_refused_quickly(text):
+def test_hostile_texts_are_rejected_quickly(text):
     with without_hanging(), pytest.raises((ParseError, LimitError)):
         parse(text)
 

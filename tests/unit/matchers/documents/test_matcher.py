@@ -248,17 +248,17 @@ def test_several_documents_in_one_event():
     ]
 
 
-def test_a_document_that_is_refused_leaves_the_others():
+def test_a_document_that_is_rejected_leaves_the_others():
     engine = subscribed("/a", "not(/b)")
     found = engine.match_batch([b"<a/>", b"<a>", b"<!DOCTYPE a><a/>", b"", b"\xff", b"<b/>", b"<c/>"])
     assert [sorted(ids) for ids in found.ids] == [["/a", "not(/b)"], [], [], [], [], [], ["not(/b)"]]
-    assert [each.position for each in found.refused] == [1, 2, 3, 4]
-    assert all(isinstance(each.error, HarkenError) and each.error.message for each in found.refused)
+    assert [each.position for each in found.rejected] == [1, 2, 3, 4]
+    assert all(isinstance(each.error, HarkenError) and each.error.message for each in found.rejected)
     with pytest.raises(DecodeError):
         engine.match(b"<a>")
     mixed = engine.match_batch([{"document": ["<a/>", "<a>"]}, {"document": "<a/>"}])
     assert [sorted(ids) for ids in mixed.ids] == [[], ["/a", "not(/b)"]]
-    assert [each.position for each in mixed.refused] == [0]
+    assert [each.position for each in mixed.rejected] == [0]
 
 
 def test_sql_and_xpath_side_by_side():

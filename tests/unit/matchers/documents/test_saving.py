@@ -171,7 +171,7 @@ def saved_in_layout(layout: int, path: Path, monkeypatch: pytest.MonkeyPatch) ->
         made().save(path)
 
 
-def test_an_index_of_a_later_layout_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_of_a_later_layout_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     saved_in_layout(saving.LAYOUT + 1, tmp_path / "engine", monkeypatch)
     for options in ({}, {"rebuild": False}):
         with pytest.raises(SegmentError, match=f"layout {saving.LAYOUT + 1}") as caught:
@@ -200,7 +200,7 @@ def test_with_other_algorithms(algorithm: str, tmp_path: Path) -> None:
     assert loaded.match({"n": 1}).ids == ["flat"]
 
 
-def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
+def test_a_damaged_file_is_rejected(tmp_path: Path) -> None:
     made().save(tmp_path / "engine")
     files = [path for path in (tmp_path / "engine").rglob("*") if path.is_file() and "documents" in path.name]
     assert files

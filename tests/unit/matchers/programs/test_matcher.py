@@ -65,7 +65,7 @@ def test_other_algorithms_take_patterns_as_rows() -> None:
         "cmd LIKE '%a%' AND (size = 1 OR user = 'x') AND size = 3 AND user = 'y'",
     ],
 )
-def test_contradictions_are_refused(text: str) -> None:
+def test_contradictions_are_rejected(text: str) -> None:
     with pytest.raises(ContradictionError):
         Compiler().compile(text)
 
@@ -260,7 +260,7 @@ def test_a_long_chain_of_alternatives_is_compiled_soon() -> None:
     assert engine.match({"z": "q", **{f"x{place}": 1 for place in range(1_000)}}).ids == []
 
 
-def test_half_a_character_is_refused_at_once() -> None:
+def test_half_a_character_is_rejected_at_once() -> None:
     engine = Engine()
     for text in ("x LIKE '%\ud800%'", "x = '\ud800'"):
         with pytest.raises(LanguageError, match="a lone surrogate"):

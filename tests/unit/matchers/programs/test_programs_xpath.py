@@ -51,7 +51,7 @@ def made(algorithm: str = "columnar", texts: dict[str, str] = TEXTS, **options: 
 
 def answers(engine: Engine) -> list[list[str]]:
     found = engine.match_batch(EVENTS)
-    assert not found.refused
+    assert not found.rejected
     assert not found.errors
     return [sorted(ids) for ids in found.ids]
 
@@ -87,7 +87,7 @@ def test_the_documents_attribute_may_be_asked_in_both_languages() -> None:
     assert [sorted(ids) for ids in engine.match_batch([b"<a/>", b"<b/>"]).ids] == [["sql", "xpath"], []]
     found = engine.match_batch([{"document": "<a>"}, {"document": "<a/>"}])
     assert [sorted(ids) for ids in found.ids] == [[], ["sql", "xpath"]]
-    assert len(found.refused) == 1
+    assert len(found.rejected) == 1
 
 
 @pytest.mark.parametrize("algorithm", ["columnar", "naive", "hanson"])
@@ -153,7 +153,7 @@ def test_replaced_and_unsubscribed() -> None:
 
 
 @pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
-def test_a_malformed_document_is_refused_and_the_rest_goes_on(algorithm: str) -> None:
+def test_a_malformed_document_is_rejected_and_the_rest_goes_on(algorithm: str) -> None:
     engine = made(algorithm)
     bad = [
         {"region": "EU", "doc": "<order>"},
@@ -164,9 +164,9 @@ def test_a_malformed_document_is_refused_and_the_rest_goes_on(algorithm: str) ->
     ]
     found = engine.match_batch([EVENTS[0], *bad[:2], EVENTS[1], *bad[2:], EVENTS[2]])
     assert [sorted(ids) for ids in found.ids] == [EXPECTED[0], [], [], EXPECTED[1], [], [], [], EXPECTED[2]]
-    assert [each.position for each in found.refused] == [1, 2, 4, 5, 6]
-    assert [type(each.error) for each in found.refused] == [DecodeError] * 4 + [LimitError]
-    assert "DOCTYPE" in found.refused[1].error.message
+    assert [each.position for each in found.rejected] == [1, 2, 4, 5, 6]
+    assert [type(each.error) for each in found.rejected] == [DecodeError] * 4 + [LimitError]
+    assert "DOCTYPE" in found.rejected[1].error.message
     assert not found.errors
     with pytest.raises(DecodeError):
         engine.match(bad[0])

@@ -194,7 +194,7 @@ def test_an_engine_that_reasons() -> None:
     assert set(messages) == {(0, "asked")}
 
 
-def test_ambiguous_names_are_refused() -> None:
+def test_ambiguous_names_are_rejected() -> None:
     both = ZOO + "@prefix shop: <http://example.org/shop#> . shop:Dog rdfs:subClassOf shop:Toy . shop:d a shop:Dog ."
     is_a, _ = ontology(graph(both))
     assert is_a([{}] * 2, ["ex:Dog", "shop:Dog"], ["Animal", "Toy"]) == [True, True]

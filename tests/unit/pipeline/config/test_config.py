@@ -98,7 +98,7 @@ event_id = "id"
 event_time = "at"
 max_files_per_trigger = 100
 late_after = "10 minutes"
-late = "refuse"
+late = "reject"
 
 [[enrich]]
 table = "catalog.sellers"
@@ -293,7 +293,7 @@ def test_what_is_left_out_has_defaults(folder: Path) -> None:
     assert (config.name, config.trigger, config.schema, config.enrichments) == ("my-pipeline", "10 seconds", None, ())
     assert config.load_schema() is None
     assert (config.match.strategy, config.match.shards, config.match.columns) == ("auto", None, ())
-    assert (config.subscriptions.on_fault, config.subscriptions.owner) == ("refuse", "owner")
+    assert (config.subscriptions.on_fault, config.subscriptions.owner) == ("reject", "owner")
     assert config.subscriptions.keep == str(folder / "state" / "index")
     assert config.dead_letters is not None
     assert (config.dead_letters.path, config.dead_letters.format) == (str(folder / "state" / "dead-letters"), "json")
@@ -1002,7 +1002,7 @@ def test_a_store_is_shown_without_its_password(folder: Path, url: str, expected:
     config = good(folder, with_store(url, "[[sink]]", "format = 'store'"))
     assert config.subscriptions.store == url
     told = dict(config.describe())
-    assert told["subscriptions"] == f"store {expected}; a fault refuses the change"
+    assert told["subscriptions"] == f"store {expected}; a fault rejects the change"
     assert told["sink store"] == f"store, {expected}"
     assert "hunter2" not in repr(config) + str(config) + repr(replace(config.sinks[1], name="x"))
 

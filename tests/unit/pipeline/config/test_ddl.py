@@ -133,7 +133,7 @@ PIECES = [
 
 def agree(spark: SparkSession, text: str) -> None:
     _, faults = read_ddl(text)
-    # Names that are there twice are refused by Spark when it reads.
+    # Names that are there twice are rejected by Spark when it reads.
     told = [fault for fault in faults if "twice" not in fault.message]
     assert (not told) == spark_takes(spark, text), told
 

@@ -13,7 +13,7 @@ from urllib.parse import urlencode, urlsplit
 from unit.server.faults.server_process import ticket_of
 
 
-class StreamRefusedError(Exception):
+class StreamRejectedError(Exception):
     """A server that is ready opens no stream."""
 
     def __init__(self, head: bytes) -> None:
@@ -39,7 +39,7 @@ class Listener:
         self.opened = 0
         self.ended = 0
         """How often the server brought a stream to an end."""
-        self.refusal = b""
+        self.rejection = b""
         """Why there is no stream any more."""
         self._stops = threading.Event()
         self._is_open = threading.Event()
@@ -60,8 +60,8 @@ class Listener:
             try:
                 with stream_socket(self._url(), self._taken, self.cursor, **self._asked) as connection:
                     self._read(connection)
-            except StreamRefusedError as error:
-                self.refusal = error.head
+            except StreamRejectedError as error:
+                self.rejection = error.head
                 return
             except OSError:
                 time.sleep(0.02)
@@ -121,7 +121,7 @@ class Chunks:
 def stream_socket(
     url: str, taken: Sequence[Mapping[str, Any]], after: str | None = None, **asked: str
 ) -> socket.socket:
-    """A connection on which the frames of a stream come in chunks. Raises OSError and StreamRefusedError."""
+    """A connection on which the frames of a stream come in chunks. Raises OSError and StreamRejectedError."""
     parts = urlsplit(url)
     connection = socket.create_connection((parts.hostname, parts.port), 30)
     try:
@@ -135,7 +135,7 @@ def stream_socket(
         if b" 503 " in head[:20]:
             raise ConnectionError("the server is not ready")
         if not head.startswith(b"HTTP/1.1 200 "):
-            raise StreamRefusedError(head)
+            raise StreamRejectedError(head)
         return connection
     except BaseException:
         connection.close()

@@ -78,21 +78,21 @@ class Trouble:
             self.published.append(number)
         return answer
 
-    def publish_until_refused(self) -> None:
+    def publish_until_rejected(self) -> None:
         for _ in range(_ENOUGH):
             answer = self.publish(PADDING)
             if answer.status_code != 202:
-                check_refusal(answer)
+                check_rejection(answer)
                 return
         raise AssertionError("everything was taken")
 
-    def subscribe_until_refused(self) -> None:
+    def subscribe_until_rejected(self) -> None:
         """The same with subscriptions that no event matches."""
         for number in range(_ENOUGH):
             draft = {"where": f"text = '{PADDING}'", "id": f"long-{number}"}
             answer = self.client.post("/subscriptions", json=draft)
             if answer.status_code != 201:
-                check_refusal(answer)
+                check_rejection(answer)
                 return
             self.others.add(draft["id"])
         raise AssertionError("everything was taken")
@@ -108,7 +108,7 @@ class Trouble:
             client.post(f"{path}/renew", json={"valid_for": 100}, headers=headers),
             client.put(path, json={"where": "n = -1"}, headers=headers),
         ):
-            check_refusal(answer)
+            check_rejection(answer)
         self.check()
         self.check_unready()
         assert client.get(path, headers=headers).json()["where"] == "n >= 10"
@@ -153,7 +153,7 @@ class Trouble:
         self.check()
 
 
-def check_refusal(answer: httpx.Response) -> None:
+def check_rejection(answer: httpx.Response) -> None:
     assert answer.status_code == 503, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     assert int(answer.headers["retry-after"]) >= 1
@@ -177,11 +177,11 @@ def test_a_full_disk(small_disk: Path, tmp_path: Path) -> None:
     store = str(small_disk / "harken.db")
     with troubled(tmp_path, store=store, snapshots=small_disk / "snapshots") as trouble:
         with Listener(lambda: trouble.server.url, [trouble.all]) as listener:
-            trouble.publish_until_refused()
+            trouble.publish_until_rejected()
             assert len(trouble.published) > 5
             trouble.check()
-            trouble.subscribe_until_refused()
-            trouble.publish_until_refused()
+            trouble.subscribe_until_rejected()
+            trouble.publish_until_rejected()
             trouble.check()
             trouble.check_unready()
             ballast.unlink()
@@ -258,7 +258,7 @@ def test_a_database_that_is_stopped(tmp_path: Path) -> None:
             with server.client() as client:
                 publish(client, {"n": 1})
         with server.client() as client:
-            check_refusal(client.post("/events", json={"n": 2}))
+            check_rejection(client.post("/events", json={"n": 2}))
             for _ in range(3):
                 answer = client.get("/readyz")
                 assert (answer.status_code, answer.json()["status"]) == (503, "unavailable")
@@ -267,7 +267,7 @@ def test_a_database_that_is_stopped(tmp_path: Path) -> None:
             assert "harken_ready 0.0" in metrics.text
             assert "harken_events_total 1.0" in metrics.text
             assert "harken_journal_bytes" not in metrics.text, "only the store knows"
-            check_refusal(client.get("/stats"))
+            check_rejection(client.get("/stats"))
 
 
 def test_a_database_that_is_away_for_a_while(tmp_path: Path, postgres: Postgres) -> None:
@@ -278,7 +278,7 @@ def test_a_database_that_is_away_for_a_while(tmp_path: Path, postgres: Postgres)
         try:
             away.query(f"ALTER DATABASE {postgres.database} ALLOW_CONNECTIONS false")
             cut_off(away)
-            check_refusal(trouble.publish())
+            check_rejection(trouble.publish())
             trouble.check_unready()
         finally:
             away.query(f"ALTER DATABASE {postgres.database} ALLOW_CONNECTIONS true")

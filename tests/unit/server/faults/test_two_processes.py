@@ -128,7 +128,7 @@ def test_a_stream_ends_when_its_subscription_is_removed_there(
     with Listener(lambda: servers[0].url, [taken]) as listener:
         assert there.delete(f"/subscriptions/{taken['id']}", headers=ticket_of(taken)).status_code == 204
         wait_until(lambda: listener.ended)
-        wait_until(lambda: b" 404 " in listener.refusal)
+        wait_until(lambda: b" 404 " in listener.rejection)
 
 
 def test_each_message_is_sent_by_one_of_them(here: httpx.Client, there: httpx.Client) -> None:

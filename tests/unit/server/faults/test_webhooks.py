@@ -398,7 +398,7 @@ def test_only_the_secret_of_the_subscription_verifies_a_message(
             Webhook(secret).verify(body, dict(arrival.headers))
 
 
-def test_private_places_are_refused_unless_they_are_allowed(tmp_path: Path, receiver: Receiver) -> None:
+def test_private_places_are_rejected_unless_they_are_allowed(tmp_path: Path, receiver: Receiver) -> None:
     server = ServerProcess(tmp_path, *OPTIONS)
     with ending(server):
         server.start()
@@ -414,7 +414,7 @@ def test_private_places_are_refused_unless_they_are_allowed(tmp_path: Path, rece
                 webhook = {"url": f"http://{host}:{receiver.port}/hook"}
                 answer = client.post("/subscriptions", json={"where": "n > 0", "delivery": {"webhook": webhook}})
                 assert answer.status_code == 422, host
-                assert answer.json()["type"] == "urn:harken:webhook-refused-error"
+                assert answer.json()["type"] == "urn:harken:webhook-rejected-error"
             publish(client, {"n": 2})
             wait_until(lambda: dead_letters(client, taken))
             (letter,) = dead_letters(client, taken)

@@ -103,7 +103,7 @@ def test_events_of_which_none_is_accepted(server: Server, body: str) -> None:
     assert found["rejected"][0]["position"] == 0
 
 
-def test_requests_that_are_refused_as_a_whole(server: Server) -> None:
+def test_requests_that_are_rejected_as_a_whole(server: Server) -> None:
     problem(server.send("/events", "", "application/json"), 400)
     found = problem(server.send("/events", "a,b", "text/csv"), 415)
     assert "application/x-ndjson" in found["hint"]
@@ -124,7 +124,7 @@ def test_a_repeated_request_publishes_once(server: Server, topic: str) -> None:
     assert len(server.notified(taken)) == 4
 
 
-def test_another_request_with_the_same_key_is_refused(server: Server, topic: str) -> None:
+def test_another_request_with_the_same_key_is_rejected(server: Server, topic: str) -> None:
     taken = server.subscribe(f"topic = '{topic}'")
     one, other = (json.dumps({"topic": topic, "n": n}) for n in (1, 2))
 

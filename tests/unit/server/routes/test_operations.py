@@ -70,12 +70,12 @@ def test_sizes(server: Server, topic: str) -> None:
 
 
 def test_the_plan(server: Server) -> None:
-    def refuse(text: str) -> None:
+    def reject(text: str) -> None:
         raise AssertionError(f"{text} is not JSON")
 
     server.subscribe("price < 5")
     answer = server.get("/plan")
-    plan = json.loads(answer.text, parse_constant=refuse)
+    plan = json.loads(answer.text, parse_constant=reject)
     assert plan["algorithm"] == "columnar"
     assert plan["subscriptions"] == server.get("/stats").json()["subscriptions"]
 

@@ -124,7 +124,7 @@ def test_the_four_extensions_are_in_force_at_once(schema_server: Server) -> None
         ("event-types", {"name": "odd", "attributes": {"price": 1}}, 422),
     ],
 )
-def test_extensions_that_are_refused_change_nothing(
+def test_extensions_that_are_rejected_change_nothing(
     schema_server: Server, path: str, body: dict[str, Any], status: int
 ) -> None:
     before = schema_server.get("/schema").json()
@@ -133,7 +133,7 @@ def test_extensions_that_are_refused_change_nothing(
     assert schema_server.get("/schema").json() == before
 
 
-def test_half_of_a_character_is_refused(schema_server: Server) -> None:
+def test_half_of_a_character_is_rejected(schema_server: Server) -> None:
     before = schema_server.get("/schema").json()
     for path, body in (
         ("domains", '{"name": "half", "type": "enumerated", "values": ["\\ud800"]}'),

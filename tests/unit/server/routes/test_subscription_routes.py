@@ -144,7 +144,7 @@ def test_where_the_last_slash_of_an_id_is_a_part_of_the_path(server: Server) -> 
         5,
     ],
 )
-def test_bodies_that_are_refused(server: Server, body: Any) -> None:
+def test_bodies_that_are_rejected(server: Server, body: Any) -> None:
     problem(server.post("/subscriptions", body), 422)
 
 
@@ -158,7 +158,7 @@ def test_bodies_that_are_not_json(server: Server, body: bytes) -> None:
 @pytest.mark.parametrize(
     "field", ['"labels": {"a": "\\ud800"}', '"labels": {"\\ud800": "a"}', '"id": "\\ud800"', '"owner": "\\udfff"']
 )
-def test_half_of_a_character_is_refused(server: Server, field: str) -> None:
+def test_half_of_a_character_is_rejected(server: Server, field: str) -> None:
     """No answer could have it: UTF-8 has no bytes for it."""
     for method, path in (("POST", "/subscriptions"), ("PUT", server.subscribe("a = 1").path)):
         body = f'{{"where": "a = 1", {field}}}'
@@ -180,7 +180,7 @@ def test_where_a_text_is_wrong(server: Server) -> None:
         assert (found["line"], found["column"]) == (1, 11)
         assert found["excerpt"] == "price < 5 ADN sold\n          ^"
         assert found["hint"] == "did you mean `AND`?"
-    assert server.get(taken.path, taken).json()["where"] == "a = 1", "a change that is refused changes nothing"
+    assert server.get(taken.path, taken).json()["where"] == "a = 1", "a change that is rejected changes nothing"
 
 
 def test_content_types(server: Server) -> None:

@@ -1,4 +1,4 @@
-"""Where a webhook goes: which URLs are refused at once, which by what their host resolves to, and what is resolved."""
+"""Where a webhook goes: which URLs are rejected at once, which by what their host resolves to, and what is resolved."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from harken.errors import HarkenError
 from harken.server.webhooks.addresses import (
     Receiver,
-    WebhookRefusedError,
+    WebhookRejectedError,
     check_url,
     checked_addresses,
     system_addresses,
@@ -56,11 +56,11 @@ HIDDEN_ADDRESSES = """
 
 
 @pytest.mark.parametrize("url", HIDDEN_ADDRESSES)
-def test_address_that_is_not_public_is_refused_in_every_spelling(url: str) -> None:
+def test_address_that_is_not_public_is_rejected_in_every_spelling(url: str) -> None:
     names = Names([PUBLIC])
-    with pytest.raises(WebhookRefusedError):
+    with pytest.raises(WebhookRejectedError):
         check_url(url)
-    with pytest.raises(WebhookRefusedError):
+    with pytest.raises(WebhookRejectedError):
         checked(url, names)
     assert names.asked == []
 
@@ -72,14 +72,14 @@ def test_address_that_is_not_public_is_refused_in_every_spelling(url: str) -> No
     http://127.0.0.01/ http://[::1%25lo]/ http://0/
     """.split(),
 )
-def test_other_spelling_of_an_address_is_refused_even_where_the_address_is_allowed(url: str) -> None:
-    with pytest.raises(WebhookRefusedError):
+def test_other_spelling_of_an_address_is_rejected_even_where_the_address_is_allowed(url: str) -> None:
+    with pytest.raises(WebhookRejectedError):
         check_url(url, EVERYTHING)
 
 
 @pytest.mark.parametrize("url", ["http://localhost/", "http://LOCALHOST./", "http://a.localhost:8080/x"])
-def test_localhost_is_refused_when_it_is_registered(url: str) -> None:
-    with pytest.raises(WebhookRefusedError, match="this machine"):
+def test_localhost_is_rejected_when_it_is_registered(url: str) -> None:
+    with pytest.raises(WebhookRejectedError, match="this machine"):
         check_url(url)
     check_url(url, LOOPBACK)
 
@@ -136,22 +136,22 @@ def test_localhost_is_refused_when_it_is_registered(url: str) -> None:
         "http://example.com/" + "a" * 2_048,
     ],
 )
-def test_wrong_url_is_refused(url: str) -> None:
+def test_wrong_url_is_rejected(url: str) -> None:
     names = Names([PUBLIC])
-    with pytest.raises(WebhookRefusedError) as refused:
+    with pytest.raises(WebhookRejectedError) as rejected:
         check_url(url, EVERYTHING)
-    assert isinstance(refused.value, HarkenError)
-    with pytest.raises(WebhookRefusedError):
+    assert isinstance(rejected.value, HarkenError)
+    with pytest.raises(WebhookRejectedError):
         checked(url, names, EVERYTHING)
     assert names.asked == []
 
 
-def test_refusal_says_what_to_do() -> None:
-    with pytest.raises(WebhookRefusedError) as refused:
+def test_rejection_says_what_to_do() -> None:
+    with pytest.raises(WebhookRejectedError) as rejected:
         check_url("http://10.0.0.8/hook?key=hush")
-    assert refused.value.message == "`10.0.0.8` is not a public address"
-    assert refused.value.hint is not None
-    assert "hush" not in str(refused.value)
+    assert rejected.value.message == "`10.0.0.8` is not a public address"
+    assert rejected.value.hint is not None
+    assert "hush" not in str(rejected.value)
 
 
 @pytest.mark.parametrize(
@@ -216,10 +216,10 @@ def test_url_at_an_address_keeps_everything_but_the_name() -> None:
         ["0.0.0.0"],
     ],
 )
-def test_name_is_refused_if_any_of_its_addresses_is_not_public(addresses: list[str]) -> None:
-    with pytest.raises(WebhookRefusedError) as refused:
+def test_name_is_rejected_if_any_of_its_addresses_is_not_public(addresses: list[str]) -> None:
+    with pytest.raises(WebhookRejectedError) as rejected:
         checked("https://hooks.example/", Names(addresses))
-    assert not any(address in str(refused.value) for address in addresses)  # nobody explores an inner network by it
+    assert not any(address in str(rejected.value) for address in addresses)  # nobody explores an inner network by it
 
 
 def test_name_in_an_allowed_network_is_taken() -> None:
@@ -233,9 +233,9 @@ def test_name_without_addresses_does_not_resolve() -> None:
         checked("https://hooks.example/", Names([]))
 
 
-def test_system_resolves_localhost_to_what_is_refused() -> None:
+def test_system_resolves_localhost_to_what_is_rejected() -> None:
     assert "127.0.0.1" in asyncio.run(system_addresses("localhost", 80))
-    with pytest.raises(WebhookRefusedError, match="not public"):
+    with pytest.raises(WebhookRejectedError, match="not public"):
         asyncio.run(checked_addresses("http://localhost:8080/"))
     receiver = asyncio.run(checked_addresses("http://localhost:8080/", LOOPBACK))
     assert ip_address("127.0.0.1") in receiver.addresses

@@ -190,23 +190,23 @@ def test_secret_that_is_none_is_the_callers_error() -> None:
 # Receivers that mean harm
 
 
-def test_address_that_is_not_public_is_refused_and_not_connected_to() -> None:
+def test_address_that_is_not_public_is_rejected_and_not_connected_to() -> None:
     async def run() -> tuple[CallOutcome, Inbox]:
         async with receiving(answering("200 OK")) as receiver, Sender() as sender:
             return await post(sender, receiver.url()), receiver
 
     outcome, receiver = asyncio.run(run())
-    assert outcome == CallOutcome(OutcomeKind.REFUSED, "`127.0.0.1` is not a public address")
+    assert outcome == CallOutcome(OutcomeKind.REJECTED, "`127.0.0.1` is not a public address")
     assert receiver.connections == 0
 
 
-def test_localhost_is_refused_by_what_the_system_resolves() -> None:
+def test_localhost_is_rejected_by_what_the_system_resolves() -> None:
     async def run() -> tuple[CallOutcome, Inbox]:
         async with receiving(answering("200 OK")) as receiver, Sender() as sender:
             return await post(sender, receiver.url(host="localhost")), receiver
 
     outcome, receiver = asyncio.run(run())
-    assert outcome.kind is OutcomeKind.REFUSED
+    assert outcome.kind is OutcomeKind.REJECTED
     assert receiver.connections == 0
 
 

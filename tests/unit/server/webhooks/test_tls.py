@@ -89,7 +89,7 @@ def test_other_name_at_the_same_address_is_not_served_by_a_connection_that_was_v
     assert arrived == ["hooks.example", "hooks.example"]
 
 
-def test_certificate_of_an_unknown_authority_is_refused(folder: Path) -> None:
+def test_certificate_of_an_unknown_authority_is_rejected(folder: Path) -> None:
     outcomes, _, arrived = sent(folder, ["hooks.example"], trusted=False)
     assert [outcome.kind for outcome in outcomes] == [OutcomeKind.RETRY]
     assert "certificate" in outcomes[0].reason

@@ -1,6 +1,6 @@
 """The queries of the paper's plans, up to the branch check. All values are in tables: a query never changes.
 
-Databases are told to join tables in the order in which they are written: planners cannot estimate a recursion. A step
+Databases have to join tables in the order in which they are written: planners cannot estimate a recursion. A step
 carries on which subscriptions may still match, but not their rows: these are looked up again for the branch check.
 """
 

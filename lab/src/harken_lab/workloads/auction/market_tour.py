@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from harken.engine import Engine
-from harken.events import Refused, read_rows
+from harken.events import RejectedEvent, read_rows
 from harken.language.explanation import Explanation
 from harken.live.subscriptions import Subscription, records_of_rows
 from harken_lab.workloads.auction.market import events, readable_subscriptions, schema, subscriptions
@@ -35,7 +35,7 @@ class DemoResult:
     matches: int
     seconds_to_subscribe: float
     seconds_to_match: float
-    refused: list[Refused]
+    rejected: list[RejectedEvent]
     summaries: list[SubscriptionSummary]
     explained: str
     event: dict[str, Any]
@@ -62,23 +62,23 @@ def run(
 
     market = list(events(events_wanted, seed))
     matches: list[list[str]] = []
-    refused: list[Refused] = []
+    rejected: list[RejectedEvent] = []
     for start in range(0, len(market), _BATCH):
         batch = engine.match_batch(market[start : start + _BATCH])
         matches.extend(batch.ids)
-        refused.extend(Refused(start + each.position, each.error, each.raw) for each in batch.refused)
+        rejected.extend(RejectedEvent(start + each.position, each.error, each.raw) for each in batch.rejected)
         progress(len(batch.ids))
     matched = perf_counter()
 
     summaries = [_summary(engine.subscription(id), market, matches) for id in _readable_ids(engine)]
-    explained, event = _near_miss(engine, market, matches, refused)
+    explained, event = _near_miss(engine, market, matches, rejected)
     return DemoResult(
         len(engine),
         len(market),
         sum(map(len, matches)),
         subscribed - started,
         matched - subscribed,
-        refused,
+        rejected,
         summaries,
         explained,
         event,
@@ -97,11 +97,11 @@ def _summary(subscription: Subscription, market: list[dict[str, Any]], matches: 
 
 
 def _near_miss(
-    engine: Engine, market: list[dict[str, Any]], matches: list[list[str]], refused: list[Refused]
+    engine: Engine, market: list[dict[str, Any]], matches: list[list[str]], rejected: list[RejectedEvent]
 ) -> tuple[str, dict[str, Any]]:
     """The id of the first readable subscription, and the valid event that meets most of its conditions but not all."""
     wanted = _readable_ids(engine)[0]
-    bad = {each.position for each in refused}
+    bad = {each.position for each in rejected}
     valid = [event for index, event in enumerate(market) if index not in bad and wanted not in matches[index]]
     return wanted, max(valid, key=lambda event: _nearness(engine.explain(wanted, event)))
 

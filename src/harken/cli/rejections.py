@@ -1,4 +1,4 @@
-"""Refused inputs of a command: the first are shown, all are counted and, if there is a file, written to it."""
+"""Rejected inputs of a command: the first are shown, all are counted and, if there is a file, written to it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ from harken.cli.screen import Screen
 from harken.errors import SourceError
 
 _MOST_SHOWN = 5
-_NAMES: dict[Kind, str] = {"event": "refused events", "subscription": "refused subscriptions", "match": "failed pairs"}
+_NAMES: dict[Kind, str] = {
+    "event": "rejected events",
+    "subscription": "rejected subscriptions",
+    "match": "failed pairs",
+}
 
 
-class Refusals:
-    """Counts refused inputs by kind."""
+class Rejections:
+    """Counts rejected inputs by kind."""
 
     def __init__(self, screen: Screen, file: TextIO | None, more: str) -> None:
         self._screen = screen
@@ -57,13 +61,15 @@ class Refusals:
 
 
 @contextmanager
-def refusals(screen: Screen, path: str | None, more: str = "--refused FILE writes all of them") -> Iterator[Refusals]:
-    """Refusals, written to the file at the path as they come: they are there even if the command fails.
+def rejections(
+    screen: Screen, path: str | None, more: str = "--rejected FILE writes all of them"
+) -> Iterator[Rejections]:
+    """Rejections, written to the file at the path as they come: they are there even if the command fails.
 
     `more` tells the user how to see those that are not shown.
     """
     with nullcontext() if path is None else _opened(path) as file:
-        reported = Refusals(screen, file, more)
+        reported = Rejections(screen, file, more)
         try:
             yield reported
         finally:
