@@ -9,6 +9,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Python compiles what it imports: to compile everything at once would take longer than to install it.
 INSTALL := $(PIP) install -q --no-compile --no-build-isolation -c constraints.txt
+LATER := { tail -n 3 .venv/warm-up.log >&2; echo "Kernels are not compiled yet: the first match does it." >&2; }
 # A stamp is the last thing written: where it is missing or old, the set-up was not finished and is done again.
 # To run Harken on Spark takes less than to develop it: the demo waits for the first stamp only.
 RUN_STAMP := .venv/.harken-run
@@ -52,8 +53,9 @@ format: $(STAMP) ## format the code, and fix what the linter can fix
 	$(BIN)/python -m ruff check --fix-only --quiet
 	$(BIN)/python -m ruff format
 
-docs: $(STAMP) ## write docs/api.md anew, from the docstrings
+docs: $(STAMP) ## write docs/api.md from the docstrings, and the site into build/site
 	$(BIN)/python docs/make_api.py
+	$(BIN)/python docs/make_site.py
 
 bench: $(STAMP) ## run every script in benchmarks/
 	@for script in benchmarks/*.py; do \
@@ -63,7 +65,7 @@ bench: $(STAMP) ## run every script in benchmarks/
 	done
 
 clean: ## remove caches and builds; .venv stays
-	rm -rf build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf build dist .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src lab tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(RUN_STAMP): pyproject.toml lab/pyproject.toml constraints.txt
@@ -79,8 +81,8 @@ $(RUN_STAMP): pyproject.toml lab/pyproject.toml constraints.txt
 	@$(INSTALL) -e . -e lab
 	@# The kernels are compiled when they are first used, and kept: better now than in the middle of a demo or a test.
 	@echo "Bringing Spark and, meanwhile, compiling the kernels."
-	@$(BIN)/harken warm-up >/dev/null 2>&1 & kernels=$$!; \
-	    $(INSTALL) -e '.[spark]'; status=$$?; wait $$kernels; exit $$status
+	@$(BIN)/harken warm-up >.venv/warm-up.log 2>&1 & kernels=$$!; \
+	    $(INSTALL) -e '.[spark]'; status=$$?; wait $$kernels || $(LATER); exit $$status
 	@# Spark needs a Java. Where there is none, one comes as a package; where that fails too, all but Spark works.
 	@$(BIN)/python -m harken.spark.java >/dev/null 2>&1 || $(INSTALL) -e '.[java,spark]' >/dev/null 2>&1 || true
 	@$(BIN)/python -m harken.spark.java || true
@@ -88,8 +90,8 @@ $(RUN_STAMP): pyproject.toml lab/pyproject.toml constraints.txt
 
 $(STAMP): $(RUN_STAMP)
 	@echo "Bringing what tests and checks need and, meanwhile, compiling the papers' kernels: all tests share them."
-	@$(BIN)/harken warm-up-papers >/dev/null 2>&1 & kernels=$$!; \
-	    $(INSTALL) -e '.[dev]' -e 'lab[databases,plots]'; status=$$?; wait $$kernels; exit $$status
+	@$(BIN)/harken warm-up-papers >.venv/warm-up.log 2>&1 & kernels=$$!; \
+	    $(INSTALL) -e '.[dev]' -e 'lab[databases,plots]'; status=$$?; wait $$kernels || $(LATER); exit $$status
 	@# What warns when it is compiled would fail the tests that import it first.
 	@$(BIN)/python -W ignore -m compileall -q -j 0 .venv/lib >/dev/null 2>&1 || true
 	@touch $@

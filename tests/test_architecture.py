@@ -44,6 +44,8 @@ LAYERS: list[set[str]] = [
     {"cli"},
     {"__init__", "__main__"},
 ]
+# Modules beside the room that they are a part of.
+PART_OF = {"internals": "engine"}
 # Some rooms know less than their line would let them.
 NEVER: dict[str, set[str]] = {
     "toml": {"kernels"},
@@ -153,7 +155,8 @@ def module_of(path: Path) -> str:
 
 def room_of(module: str) -> str:
     """The room of a module, or of a name in one: the longest that it begins with."""
-    parts = module.split(".")
+    first, _, rest = module.partition(".")
+    parts = ".".join(filter(None, (PART_OF.get(first, first), rest))).split(".")
     found = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
     return next((each for each in found if each in ROOMS), "__init__")
 

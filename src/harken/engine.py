@@ -201,8 +201,8 @@ class Engine:
         """Replace all subscriptions by those of a source, which is as for `subscribe_many`.
 
         A match sees the change whole or not at all. Unchanged subscriptions are not touched. A faulty one is reported,
-        and the subscription that had its id is kept. If the algorithm has no room for all of them, or cannot remove
-        any, LimitError or CapabilityError is raised and nothing changes.
+        and the subscription that had its id is kept. Nothing changes when an error is raised: SubscriptionError if all
+        are faulty, LimitError or CapabilityError if the algorithm lacks room for all, or cannot remove any.
         """
         if is_arrow(source):
             source = at_rest(source)

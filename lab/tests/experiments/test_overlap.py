@@ -183,7 +183,7 @@ def test_what_does_not_hold_is_told() -> None:
             row["least_if_none_holds"] = 9_000
     found = list(overlap_orders.judge(WorkloadRows(rows)))
     assert [each.holds for each in found][:6] == [True, False, False, False, False, False]
-    assert "9,000 at least even if no predicate held" in found[5].ours
+    assert "at least 9,000 even if no predicate held" in found[5].ours
     assert "35% of the slots and are in 80% of the subscriptions" in found[5].ours
     assert "69% below naive" in found[4].ours
 

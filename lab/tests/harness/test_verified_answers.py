@@ -118,7 +118,7 @@ def test_one_that_cannot_do_a_workload_says_so() -> None:
     measure_matching(result, [trial_of("stock", {"unable": unable, "counting_lists": COUNTING})], 1)
     key = Key("match", "stock", 2_000, "unable")
     assert result.find(key) is None
-    assert result.why_not(key) == "strings are beyond it"
+    assert result.missing_reason(key) == "strings are beyond it"
     assert result.find(key._replace(matcher="counting_lists")) is not None
 
 

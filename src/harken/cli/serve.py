@@ -134,6 +134,7 @@ def _run(screen: Screen, settings: object, host: str, port: int, verbose: int) -
     from harken.server.settings import ServerSettings
 
     assert isinstance(settings, ServerSettings)
+    os.umask(0o077)  # the store, and the lock and the index beside it, are for their owner alone
     level = logging.DEBUG if verbose > 1 else logging.INFO if verbose or screen.json else logging.WARNING
     log_to_standard_error(as_json=screen.json, level=level)
     app = create_app(settings)

@@ -248,7 +248,7 @@ def _from_datetime64(scalar: Any, numpy: Any) -> Any:
 def _rejection(value: object, path: Path) -> InvalidValueError:
     kind = type(value)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    return InvalidValueError(
-        f"attribute {short_name(path)} is of type {name}, which an event cannot hold",
-        hint="an event holds numbers, strings, booleans, timestamps and dates, and objects and arrays of them",
-    )
+    hint = "an event holds numbers, strings, booleans, timestamps and dates, and objects and arrays of them"
+    if name == "uuid.UUID":
+        hint = "pass str() of it, and compare it with a string"
+    return InvalidValueError(f"attribute {short_name(path)} is of type {name}, which an event cannot hold", hint=hint)

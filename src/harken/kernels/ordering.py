@@ -403,8 +403,8 @@ def sort_chains(graph_words, weights_words, first):
 def _saving(graph, weights, one, two):
     """By how much it is cheaper to evaluate chain `one` before chain `two` (the paper's C2 - C1, section 4.2.4).
 
-    For each literal that both have, a link: (1 - p) (P1 C2 - P2 C1), where P is how likely a chain gets to the link, and
-    C what it spends until then on literals that only it has. Both chains get to a link only if all earlier links hold.
+    Sums (1 - p) (P1 C2 - P2 C1) over the literals that both have, the links. P is how likely a chain gets to a link,
+    and C what it spends until then on literals that only it has. Both get to a link only if all earlier links hold.
     """
     saved, earlier = 0.0, 1.0
     reach_one, reach_two, spent_one, spent_two = 1.0, 1.0, 0.0, 0.0

@@ -9,7 +9,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from harken.concurrency.collecting import collector_paused
-from harken.errors import DuplicateIdError, HarkenError, LanguageError, LimitError, SegmentError
+from harken.errors import DuplicateIdError, HarkenError, LanguageError, LimitError, SegmentError, SubscriptionError
 from harken.language.compiled import Compiled, Compiler
 from harken.live.catalogue import Catalogue
 from harken.live.changes import Change, differ, latest
@@ -201,6 +201,9 @@ def replace_records(changing: Changing, source: Iterable[object], progress: Prog
     compiler = now.compiler
     with collector_paused():
         accepted, unchanged, faults = _differing(now, records, before, progress)
+        if faults and len(faults) == len(records):
+            message = f"none of the {len(records):,} subscriptions can be used, so nothing is replaced"
+            raise SubscriptionError(f"{message}: {faults[0].error.message}", hint=faults[0].error.hint)
         with changing() as live:
             if live is not now or live.compiler is not compiler or live.catalogue.changes != moment:
                 return replace_records(changing, records)

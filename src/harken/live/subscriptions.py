@@ -100,6 +100,8 @@ def records_of(source: Iterable[Any]) -> Iterator[Record | Fault]:
             yield item
         elif isinstance(item, Mapping):
             yield record_of(item, position)
+        elif hasattr(item, "keys"):  # a row of a database, such as sqlite3.Row
+            yield record_of({name: item[name] for name in item.keys()}, position)  # noqa: SIM118
         elif isinstance(item, tuple | list) and len(item) == 2:
             yield record_of({"id": item[0], "where": item[1]}, position)
         else:
@@ -127,8 +129,12 @@ def record_of(content: Mapping[str, Any], position: int, line: int | None = None
         if not isinstance(where, str):
             hint = BOOLEAN_OF_YAML if isinstance(where, bool) else None
             raise SubscriptionError(f"`where` is a text, not {type(where).__name__}", hint=hint)
+        language = content.get("language")
+        if not isinstance(language, str | None):
+            hint = BOOLEAN_OF_YAML if isinstance(language, bool) else "leave it out for SQL"
+            raise SubscriptionError(f"`language` is a name such as sql or xpath, not {language!r:.40}", hint=hint)
         fields = {name: value for name, value in content.items() if name not in _RESERVED} or NO_FIELDS
-        return Record(position, checked_id(raw_id), where, content.get("language") or "sql", fields, line)
+        return Record(position, checked_id(raw_id), where, language or "sql", fields, line)
     except HarkenError as error:
         return Fault(position, _id_of_rejected(raw_id), error, line)
 

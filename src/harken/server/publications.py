@@ -23,6 +23,7 @@ JSON_TYPES = ("application/json", "text/json", "application/x-www-form-urlencode
 """Content types that are read as JSON: also the default of `curl -d`, and none at all."""
 LINE_TYPES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
 XML_TYPES = ("application/xml", "text/xml")
+_GZIP_MAGIC = b"\x1f\x8b"
 PUBLISHED_TYPES = (JSON_TYPES[0], LINE_TYPES[0], XML_TYPES[0], STRUCTURED, BATCHED)
 
 
@@ -55,6 +56,9 @@ def incoming(headers: Mapping[str, str], body: bytes, limits: Limits, most: int,
     Raises ContentTypeError, DecodeError if the body as a whole cannot be read, and LimitError if it has more than
     `most` events.
     """
+    if body.startswith(_GZIP_MAGIC):
+        hint = "send it with the header Content-Encoding: gzip"
+        raise DecodeError("the body is compressed by gzip, and the request does not say so", hint=hint)
     if is_binary(headers):
         return _cloudevents([_one(binary_envelope(headers, body), limits)], limits, publisher)
     kind = main_type(headers.get("content-type", ""))

@@ -116,8 +116,8 @@ def test_the_attribute_by_which_most_are_found() -> None:
     engine = Engine()
     engine.subscribe_many(workload.table())
     assert engine.internals.clustering_attribute() == "symbol"
-    assert Engine().favourite() is None
-    assert Engine(algorithm="naive").favourite() is None
+    assert Engine().internals.clustering_attribute() is None
+    assert Engine(algorithm="naive").internals.clustering_attribute() is None
 
 
 def test_event_types_ask_for_all_attributes() -> None:

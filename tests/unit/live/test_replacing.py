@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from harken import Engine, Schema
-from harken.errors import DuplicateIdError, LimitError
+from harken.errors import DuplicateIdError, LimitError, SubscriptionError
 from harken.language.compiled import Compiler
 from harken.live.catalogue import Catalogue
 from harken.live.live_set import LiveSet
@@ -68,6 +68,17 @@ def test_another_field_or_language_is_a_change(engine: Engine, given: Any) -> No
     subscription = engine.subscription("b")
     assert subscription.language == record.get("language", "sql")
     assert dict(subscription.fields) == {name: record[name] for name in record.keys() & {"owner"}}
+
+
+def test_if_all_are_faulty_nothing_is_replaced(engine: Engine) -> None:
+    before = texts(engine)
+    with pytest.raises(
+        SubscriptionError, match="none of the 2 subscriptions can be used, so nothing is replaced"
+    ) as raised:
+        engine.replace_all([("new", "y <"), 5])
+    assert raised.value.message.endswith("the text ends too early")
+    assert texts(engine) == before
+    assert engine.replace_all([]).removed == ["a", "b", "c"], "no subscription at all is meant"
 
 
 def test_a_faulty_one_keeps_what_was_there(engine: Engine) -> None:

@@ -56,7 +56,7 @@ def test_what_was_saved_is_loaded(algorithm: str, tmp_path: Path) -> None:
     assert engine.save(tmp_path / "saved") == 1
     loaded = Engine.load(tmp_path / "saved")
     assert loaded.algorithm == algorithm
-    assert loaded.limits.max_values == 77
+    assert loaded.internals.limits.max_values == 77
     assert loaded.version == engine.version == 1
     assert answers(loaded) == answers(engine)
     assert len(loaded) == len(engine)
@@ -291,12 +291,12 @@ def test_names_of_fields_are_saved(engine: Engine, tmp_path: Path, monkeypatch: 
     engine.subscribe("owned", "x = 1", fields={"owner": "Ada", "rank": 3})
     engine.save(tmp_path)
     later = Engine.load(tmp_path)
-    assert later.field_names() == ["owner", "rank"]
+    assert later.internals.field_names() == ["owner", "rank"]
     later.unsubscribe("owned")
     later.subscribe("other", "x = 2", fields={"channel": "mail"})
-    assert later.field_names() == ["channel"]
+    assert later.internals.field_names() == ["channel"]
     later.save(tmp_path)
-    assert Engine.load(tmp_path).field_names() == ["channel"]
+    assert Engine.load(tmp_path).internals.field_names() == ["channel"]
     monkeypatch.setattr("harken.live.saved._MOST_FIELD_NAMES", 0)  # as an engine that an earlier Harken saved
     later.save(tmp_path)
-    assert Engine.load(tmp_path).field_names() == ["channel"]
+    assert Engine.load(tmp_path).internals.field_names() == ["channel"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from datetime import date
 from typing import Any
 from uuid import UUID
@@ -154,6 +155,23 @@ def test_a_where_that_yaml_made_a_boolean(where: bool) -> None:
     assert isinstance(fault, Fault)
     assert fault.error.message == "`where` is a text, not bool"
     assert fault.error.hint == "in YAML no and off, yes and on are booleans: put them in quotes"
+
+
+def test_a_language_that_is_no_name() -> None:
+    fault = record_of({"id": "a", "where": "x = 1", "language": False}, 0)
+    assert isinstance(fault, Fault)
+    assert fault.error.message == "`language` is a name such as sql or xpath, not False"
+    assert fault.error.hint == "in YAML no and off, yes and on are booleans: put them in quotes"
+
+
+def test_rows_of_a_database() -> None:
+    connection = sqlite3.connect(":memory:")
+    connection.row_factory = sqlite3.Row
+    rows = connection.execute("SELECT 'a' AS id, 'x = 1' AS \"where\", 'Ada' AS owner")
+    (record,) = records_of(rows)
+    connection.close()
+    assert isinstance(record, Record)
+    assert (record.id, record.where, dict(record.fields)) == ("a", "x = 1", {"owner": "Ada"})
 
 
 # Sources

@@ -318,7 +318,7 @@ def test_saved_loaded_cut_and_joined(tmp_path: Path, order: str) -> None:
     loaded = harken.Engine.load(tmp_path / "engine", operators=ALL, order=order)
     assert list(map(sorted, loaded.match_batch(events).ids)) == wanted
     assert loaded.internals.operators.keys() == made.internals.operators.keys()
-    assert loaded.order == order
+    assert loaded.internals.order == order
     parts = loaded.internals.cut(2)
     assert [sorted(a + b) for a, b in zip(*(part.match_batch(events).ids for part in parts), strict=True)] == wanted
     joined, twice = join_engines(parts)

@@ -350,7 +350,7 @@ def test_a_version_that_is_another_than_the_one_recorded_is_rejected(folder: Fol
     folder.write(RULES)
     subscriptions = folder.open()
     version = subscriptions.current()
-    with pytest.raises(SegmentError, match="not the one that the batch was begun with"):
+    with pytest.raises(SegmentError, match="not the one with which the batch began"):
         subscriptions.version(version.version, "another")
     with pytest.raises(SegmentError, match="does not have version 7"):
         subscriptions.version(7, version.fingerprint)

@@ -42,9 +42,9 @@ def faults(config: Config, spark: SparkSession) -> dict[str | None, str]:
 BAD_LINES = {
     '{"id": "B1", "price": "cheap"}': "`price` is not of type DOUBLE",
     '{"id": "B2", "at": "yesterday"}': "`at` is not of type TIMESTAMP",
-    "not json at all": "it is not JSON",
-    '{"id": "B3", "price": 3': "it is not JSON",
-    '"a text"': "it is not a JSON object",
+    "not json at all": "the text is not JSON",
+    '{"id": "B3", "price": 3': "the text is not JSON",
+    '"a text"': "the text is not a JSON object",
 }
 
 
@@ -112,7 +112,7 @@ def test_columns_are_found_if_nobody_gives_them(spark: SparkSession, project: Pr
     project.write("events.jsonl", json.dumps(EVENTS[0]) + "\nnot json\n")
     config = project.config("columns = none")
     assert set(event_columns(read(config, spark))) == set(EVENTS[0])
-    assert faults(config, spark) == {"not json": "it is not JSON"}
+    assert faults(config, spark) == {"not json": "the text is not JSON"}
 
 
 @pytest.mark.parametrize("content", ["", "not json\n"])
@@ -210,7 +210,7 @@ def test_lines_of_a_socket(spark: SparkSession, project: Project) -> None:
         "B1": "`price` is not of type DOUBLE",
     }
     reasons = {row[RAW]: row[FAULT] for row in rows if row[ID] is None}
-    assert reasons == {"not json": "it is not JSON", "null": "it is not a JSON object"}
+    assert reasons == {"not json": "the text is not JSON", "null": "the text is not a JSON object"}
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import threading
 from collections.abc import Iterator
@@ -70,15 +71,20 @@ def test_how_many_run_at_one_time(tmp_path: Path) -> None:
 
 
 class Gate:
-    """Holds the threads that read events for back-tests, and notes how much they read."""
+    """Holds the threads that read events for back-tests until it is opened, and notes how much they read.
 
-    def __init__(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    It is `reached` once as many threads as `threads` wait.
+    """
+
+    def __init__(self, service: Service, monkeypatch: pytest.MonkeyPatch, threads: int = 1) -> None:
         self.reached, self.opened = threading.Event(), threading.Event()
+        arrivals = itertools.count(1)
         self.bytes: list[int] = []
         read = service.store.latest_events
 
         def latest_events(count: int, before: int | None = None) -> list[JournalledEvent]:
-            self.reached.set()
+            if next(arrivals) == threads:
+                self.reached.set()
             assert self.opened.wait(HANGS)
             events = read(count, before)
             self.bytes.append(sum(len(each.body) for each in events))

@@ -32,7 +32,7 @@ def test_keys_for_secrets_come_from_a_file_or_the_environment(tmp_path: Path) ->
     with pytest.raises(ConfigError, match="no key in"):
         secrets_keys(str(path), environment)
     path.write_bytes(b"\xff")
-    with pytest.raises(SourceError, match="it is no text"):
+    with pytest.raises(SourceError, match="it is not text"):
         secrets_keys(str(path), environment)
 
 
@@ -42,13 +42,13 @@ def test_keys_for_secrets_come_from_a_file_or_the_environment(tmp_path: Path) ->
         ("max_streams", "sets nothing"),
         ("max_stream=1", "no setting `max_stream`"),
         ("store=1", "no setting `store`"),
-        ("max_streams=many", "is a number, not 'many'"),
-        ("max_streams=1.5", "is a number, not '1.5'"),
+        ("max_streams=many", "must be a number, not 'many'"),
+        ("max_streams=1.5", "must be a number, not '1.5'"),
         ("ping_period=-1", "not negative"),
         ("ping_period=nan", "not negative"),
-        ("webhook_delays=", "is a number, not ''"),
-        ("webhook_delays=1,,2", "is a number, not ''"),
-        ("webhook_delays=1,inf", "not infinite"),
+        ("webhook_delays=", "must be a number, not ''"),
+        ("webhook_delays=1,,2", "must be a number, not ''"),
+        ("webhook_delays=1,inf", "must be finite"),
     ],
 )
 def test_what_cannot_be_set_is_told(given: str, message: str) -> None:
@@ -57,7 +57,7 @@ def test_what_cannot_be_set_is_told(given: str, message: str) -> None:
 
 
 def test_a_network_that_is_none_is_told() -> None:
-    with pytest.raises(ConfigError, match="no network"):
+    with pytest.raises(ConfigError, match="not a network"):
         settings_of([], webhook_networks=["10.0.0.1/8"])
 
 

@@ -182,6 +182,12 @@ def test_gzip_that_is_none(server: Server, body: bytes, status: int) -> None:
         assert not body or "gzip" in found["detail"]
 
 
+def test_gzip_that_no_header_announces(server: Server) -> None:
+    found = problem(server.send("/events", gzip.compress(b"{}"), "application/json"), 400)
+    assert found["detail"] == "the body is compressed by gzip, and the request does not say so"
+    assert found["hint"] == "send it with the header Content-Encoding: gzip"
+
+
 def test_what_gzip_unpacks_to_is_bounded(narrow_server: Server) -> None:
     bomb = gzip.compress(b'{"text": "' + b"x" * 1_000_000 + b'"}')
     assert len(bomb) < 2_000

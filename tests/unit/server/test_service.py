@@ -54,7 +54,7 @@ def test_a_store_that_stays_empty_is_served_again_without_a_warning(tmp_path: Pa
             wait_until(lambda server=server: answers(server, "/readyz") == 200)
             process.send_signal(signal.SIGTERM)
             assert process.wait(SECONDS) == TERMINATED
-    assert "built anew" not in (tmp_path / "serve.log").read_text()
+    assert "rebuilt" not in (tmp_path / "serve.log").read_text()
 
 
 def test_a_folder_is_no_store(tmp_path: Path) -> None:

@@ -196,7 +196,7 @@ def test_streams_are_validated_too(spark: SparkSession, tmp_path: Path) -> None:
         ("1 AS n", {"event_id": "zzz"}, "the events have no column `zzz`", "there are n"),
         ("1 AS path", {}, "the DataFrame already has a column `path`", "pass path= another name"),
         ("1 AS why", {"reason": "why"}, "the DataFrame already has a column `why`", "pass reason= another name"),
-        ("1 AS n", {"reason": "path"}, "both to be called `path`", None),
+        ("1 AS n", {"reason": "path"}, "have the same name, `path`", None),
         (
             "array(X'00') AS n",
             {},

@@ -52,7 +52,7 @@ def test_without_keys_secrets_stay_as_they_are() -> None:
 
 def test_a_wrong_key_and_a_damaged_secret_are_told_apart() -> None:
     sealed = Sealing([NEW]).sealed(SECRET)
-    with pytest.raises(StoreError, match="no key given is the one"):
+    with pytest.raises(StoreError, match="none of the keys decrypts"):
         Sealing([OLD]).opened(sealed)
     with pytest.raises(StoreError, match="damaged"):
         Sealing([NEW]).opened(sealed[:-8] + "AAAAAAA=")
@@ -62,7 +62,7 @@ def test_a_wrong_key_and_a_damaged_secret_are_told_apart() -> None:
     "key", [NEW, NEW.rstrip("="), NEW.replace("+", "-").replace("/", "_"), f" {NEW}\n"], ids=range(4)
 )
 def test_keys_in_either_alphabet_of_base64(key: str) -> None:
-    assert Sealing([key]).mark == Sealing([NEW]).mark
+    assert Sealing([key]).prefix == Sealing([NEW]).prefix
 
 
 @pytest.mark.parametrize("key", ["", "x", "hush", NEW[:-4], NEW + "AAAA", "ü" * 44, "%" * 44])

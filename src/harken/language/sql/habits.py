@@ -151,6 +151,7 @@ _LONGEST_NAME = 80
 """The longest name that a hint repeats, in characters."""
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE]-?[0-9]+)?")
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?")
 
 
@@ -188,6 +189,8 @@ def name_hint(text: str, at: int) -> str | None:
         return None
     if "::" in run:
         return _NO_CASTS
+    if _UUID.fullmatch(run):
+        return f"a UUID is a string: '{run}'"
     name = format_path(tuple(run.split(".")))
     if run[:1].isdecimal():
         return _number_hint(run, name)

@@ -73,6 +73,11 @@ class Branch:
     points: tuple[tuple[int, int], ...] = ()
     """The branching points on the path: their numbers, from 1 within the conjunction, and their steps, from 1."""
 
+    @property
+    def branch_info(self) -> str:
+        """The branching points as in the BrInfo column of Fig. 3.4: `bp#1=2&bp#2=3`."""
+        return "&".join(f"bp#{number}={step}" for number, step in self.points)
+
 
 @dataclass(frozen=True, slots=True)
 class BranchConjunction:

@@ -75,6 +75,8 @@ def test_a_name_that_others_keep_for_an_operator_is_a_name(text: str) -> None:
         ("a = 1 WHERE b = 2", "write only the condition"),
         ("a IN (SELECT 1)", "there are no subqueries"),
         ("EXISTS a", "write x IS NOT NULL"),
+        ("a = 550e8400-e29b-41d4-a716-446655440000", "a UUID is a string: '550e8400-e29b-41d4-a716-446655440000'"),
+        ("a = f50e8400-e29b-41d4-a716-446655440000", "a UUID is a string: 'f50e8400-e29b-41d4-a716-446655440000'"),
     ],
 )
 def test_operators(text: str, hint: str) -> None:

@@ -65,7 +65,7 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     assert answers(loaded) == EXPECTED
     assert loaded.subscription("paper").language == "xpath"
     assert loaded.stats()["documents"]["subscriptions"] == len(TEXTS)
-    assert loaded.documents() == (("document",),)
+    assert loaded.internals.document_paths() == (("document",),)
     assert [loaded.match(each).ids for each in DOCUMENTS[3:]] == [["never"]]
     before, after = matcher_of(engine).snapshot().index, matcher_of(loaded).snapshot().index
     assert before.segments[0].index.postings.code.tolist() == after.segments[0].index.postings.code.tolist()
