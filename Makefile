@@ -20,6 +20,9 @@ STAMP := .venv/.harken-setup
 PYTEST = env -u PYTHONDONTWRITEBYTECODE HARKEN_SEED=$(or $(SEED),1) PYTHONHASHSEED=$(or $(SEED),1) \
     $(BIN)/python -m pytest -q -n 3 --dist loadgroup
 
+QUICK := tests/test_architecture.py tests/test_walks.py $(wildcard tests/unit/test_*.py) $(addprefix tests/unit/, \
+    schema language events codes matchers live operators versions toml concurrency)
+
 .PHONY: help setup demo quick test test-long check format docs bench clean
 
 help: ## list the targets
@@ -31,8 +34,8 @@ setup: $(STAMP) ## make .venv, with everything pinned in constraints.txt and a J
 demo: $(RUN_STAMP) ## a day of auctions through the pipeline on Spark, and a report: harken-demo/report.html
 	@$(BIN)/harken demo $(ARGS)
 
-quick: $(STAMP) ## what needs no Java, service or browser, with few examples: three minutes; ARGS="-k name" narrows it
-	HARKEN_QUICK=1 $(PYTEST) $(ARGS)
+quick: $(STAMP) ## the library alone, with few examples: a minute; ARGS="-k name" narrows it
+	HARKEN_QUICK=1 $(PYTEST) $(QUICK) $(ARGS)
 
 test: $(STAMP) ## the whole suite but for the slow tests; ARGS="-k name" narrows it
 	$(PYTEST) $(ARGS)

@@ -24,11 +24,11 @@ settings.register_profile(
     settings.get_profile("default"),
     deadline=None,
     derandomize=True,
-    max_examples=100,
+    max_examples=60,
     print_blob=True,
 )
-settings.register_profile("long", settings.get_profile("normal"), derandomize=False, max_examples=5_000)
-settings.register_profile("quick", settings.get_profile("normal"), max_examples=20)
+settings.register_profile("long", settings.get_profile("normal"), derandomize=False, max_examples=1_000)
+settings.register_profile("quick", settings.get_profile("normal"), max_examples=10)
 settings.load_profile("long" if LONG else "quick" if QUICK else "normal")
 
 

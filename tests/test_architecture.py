@@ -170,8 +170,13 @@ def _is_left_of(target: str, room: str) -> bool:
     return known and not room.startswith("kernels") and room in ONLY_TO.get(target, {room})
 
 
-def imports(path: Path) -> Iterator[tuple[str, bool]]:
+@functools.cache
+def imports(path: Path) -> list[tuple[str, bool]]:
     """Every import of a module, and whether it stands at the head, where importing the module runs it."""
+    return list(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[tuple[str, bool]]:
     tree = tree_of(path)
     head = {id(node) for node in tree.body}
     for node in ast.walk(tree):

@@ -53,11 +53,9 @@ def test_golden_cases(spark: SparkSession, cases: CaseFile, tmp_path: Path) -> N
 
 
 def ways_of(cases: CaseFile) -> list[Way]:
-    """All ways in the long form; else the first and one other, so that the files have each of them twice at least."""
-    others: list[Way] = [by_lists, by_shards, by_lists_of_shards, by_stream, by_stream_in_shards]
-    if os.environ.get("HARKEN_LONG"):
-        return [by_pairs, *others]
-    return [by_pairs, others[FILES.index(cases) % len(others)]]
+    """All ways in the long form; else one, so that the files have each of them twice at least."""
+    every: list[Way] = [by_pairs, by_lists, by_shards, by_lists_of_shards, by_stream, by_stream_in_shards]
+    return every if os.environ.get("HARKEN_LONG") else [every[FILES.index(cases) % len(every)]]
 
 
 def by_pairs(spark: SparkSession, table: pa.Table, version: IndexVersion, place: Path) -> Answers:
@@ -139,7 +137,21 @@ def engine_of(algorithm: str, documents: str, options: Mapping[str, Any]) -> Eng
     return engine
 
 
-@pytest.mark.parametrize(("algorithm", "documents", "options"), ON_WORKERS)
+def runs_always(algorithm: str, documents: str, options: Mapping[str, Any]) -> bool:
+    """Whether a choice is in the short form too: the defaults, and one of each other kind."""
+    return (algorithm, documents) in {
+        ("columnar", "xpath"),
+        ("naive", "xpath"),
+        ("hanson", "xpath"),
+        ("relational_anchored", "xpath"),
+        ("columnar", "xpath_shared"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "documents", "options"),
+    [each if runs_always(*each) else pytest.param(*each, marks=pytest.mark.slow) for each in ON_WORKERS],
+)
 def test_every_algorithm_runs_on_workers(
     spark: SparkSession, tmp_path: Path, algorithm: str, documents: str, options: dict[str, Any]
 ) -> None:

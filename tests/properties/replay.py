@@ -10,10 +10,10 @@ from typing import TypeVar
 
 from hypothesis import settings
 
-TIMES = 10 if os.environ.get("HARKEN_LONG") == "1" else 0.1 if os.environ.get("HARKEN_QUICK") == "1" else 1
-"""How many times as much as in a normal run."""
+TIMES = 10 if os.environ.get("HARKEN_LONG") == "1" else 0.05 if os.environ.get("HARKEN_QUICK") == "1" else 0.5
+"""The factor by which a bulk test's rounds are multiplied."""
 
-many_examples = settings(max_examples=max(60 if TIMES < 1 else 300, settings.default.max_examples))
+many_examples = settings(max_examples=max(30 if TIMES < 0.1 else 150, settings.default.max_examples))
 """For Hypothesis, where an example takes no time."""
 
 Case = TypeVar("Case")

@@ -40,6 +40,7 @@ topic = "told"
 """
 
 
+@pytest.mark.slow
 def test_events_of_a_topic_become_notifications_in_another(kafka: Kafka, tmp_path: Path) -> None:
     (tmp_path / "pipeline.toml").write_text(OVER_KAFKA.format(address=kafka.address))
     (tmp_path / "rules.jsonl").write_text('{"id": "cheap", "where": "price < 5", "owner": "ann"}\n')

@@ -16,6 +16,8 @@ from harken.matchers import ALGORITHMS
 from harken.reference import expressions as reference
 from harken.schema.derived import derived_path
 
+pytestmark = pytest.mark.seconds
+
 TEXTS = {
     "lower": "lower(page) = 'home'",
     "sum": "a + b = 250",

@@ -19,6 +19,8 @@ from harken.matchers.algorithm_registry import takes_option
 from harken.matchers.columnar import Columnar
 from unit.deadline import without_hanging
 
+pytestmark = pytest.mark.seconds
+
 EVENT = {"x": 1, "y": "a"}
 ROUNDS = 500 if os.environ.get("HARKEN_LONG") == "1" else 50
 

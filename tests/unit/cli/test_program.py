@@ -102,6 +102,7 @@ def test_the_shell_completes_names(program: Program, words: str, completed: list
     assert (result.returncode, result.stdout.split()) == (0, completed)
 
 
+@pytest.mark.slow
 def test_no_control_codes_in_pipes(program: Program, events: Path, subscriptions: Path, write: Write) -> None:
     """Also on a machine where Typer, if it framed its help, would write some."""
     bad = write("bad.jsonl", '{"price": 9}\n{\n')

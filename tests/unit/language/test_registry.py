@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harken import Engine
-from harken.errors import ParseError, UnavailableError
+from harken.errors import ParseError, SubscriptionError, UnavailableError
 from harken.language import Compiler
 from harken.language.capabilities import Capability
 from harken.language.registry import LANGUAGES, Language
@@ -36,7 +36,7 @@ def test_a_language_that_was_mistyped() -> None:
 @pytest.mark.parametrize("language", [["sql"], {"sql": 1}, 5])
 def test_a_language_that_is_no_string_is_a_fault_of_its_record(language: object) -> None:
     report = Engine().subscribe_many([{"id": "a", "where": "a = 1", "language": language}, ("b", "b = 1")])
-    assert (report.accepted, [type(fault.error) for fault in report.faults]) == (1, [UnavailableError])
+    assert (report.accepted, [type(fault.error) for fault in report.faults]) == (1, [SubscriptionError])
 
 
 def test_a_front_end_is_made_when_it_is_first_used_and_kept() -> None:

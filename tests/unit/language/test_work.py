@@ -12,6 +12,8 @@ from harken.language.compiled import Compiler
 from harken.limits import Limits
 from harken.schema import Schema, parse_schema
 
+pytestmark = pytest.mark.seconds
+
 SHORT, LONG = 200, 400
 FEW = Limits(max_conjunctions=0)
 """Few enough that what is not one predicate is a tree."""

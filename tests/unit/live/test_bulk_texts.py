@@ -14,6 +14,8 @@ from harken.limits import Limits
 from harken.live import loading
 from harken.schema import BUILT_IN, NewAttribute, Schema
 
+pytestmark = pytest.mark.seconds
+
 EVENTS = [
     {"a": n % 7, "b": f"x{n % 5}", "tags": [f"t{n % 3}"], "document": f"<r><n>{n % 4}</n></r>"} for n in range(60)
 ]

@@ -125,6 +125,7 @@ def filters(engine: Engine) -> list[list[str]]:
     return sorted([group["key"], *group["filter"]] for group in groups if group["filter"])
 
 
+@pytest.mark.seconds
 @pytest.mark.parametrize("layout", ["cluster", "sketch"])
 def test_a_filter_keeps_events_from_what_they_cannot_match(layout: str) -> None:
     draw = Random(4)
@@ -242,6 +243,7 @@ def test_events_teach_which_key_is_better() -> None:
     assert {group["key"] for group in groups} == {"country string"}
 
 
+@pytest.mark.seconds
 def test_attributes_that_come_together_are_planned_so() -> None:
     """Of four kinds of events each has attributes of its own. Rows go where they would go without the others."""
     rng = Random(3)
@@ -271,6 +273,7 @@ def test_a_layout_can_be_forced(layout: str) -> None:
     assert len(engine.match({"a": 1, "b": 3}).ids) == 120
 
 
+@pytest.mark.seconds
 def test_sketches_are_exact_where_the_upper_bits_tell_nothing() -> None:
     """Thousands of constants share the 128 or 256 steps of a sketch, and events come close to all of them."""
     rng = Random(11)
@@ -349,6 +352,7 @@ def test_three_hundred_predicates() -> None:
         engine.merge()
 
 
+@pytest.mark.slow
 @pytest.mark.seconds
 def test_a_million_values_in_one_attribute() -> None:
     from harken.limits import Limits
@@ -518,6 +522,7 @@ def test_an_answer_stays_as_long_as_somebody_looks_at_it() -> None:
     assert arrow.to_pylist() == expected_lists, "and so does an Arrow array"
 
 
+@pytest.mark.seconds
 def test_buffers_are_used_again() -> None:
     engine = columnar()
     engine.subscribe_many((n, f"a = {n % 3}") for n in range(60_000))
@@ -537,6 +542,7 @@ def test_buffers_are_used_again() -> None:
     assert held.nbytes < large / 8, "one large answer does not hold its memory for ever"
 
 
+@pytest.mark.seconds
 @pytest.mark.parametrize("layout", LAYOUT_NAMES)
 def test_answers_of_unlike_sizes(layout: str) -> None:
     """The memory for an answer is taken before it is known: it may be too little for any event of a batch."""
@@ -725,6 +731,7 @@ def verified(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return numbers
 
 
+@pytest.mark.seconds
 @pytest.mark.parametrize("count", [10, 1_000, 4_000])
 @pytest.mark.parametrize("small_rows", [0, 1_024])
 def test_what_was_added_is_indexed_by_the_first_batch(count: int, small_rows: int, verified: list[int]) -> None:

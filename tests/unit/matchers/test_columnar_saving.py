@@ -34,6 +34,8 @@ from harken.versions.folder import Folder
 from properties.generators import Expressions, RawEvent, Vocabulary, nested_events, vocabulary_of
 from properties.typed import SCHEMA, TypedVocabulary, typed_events
 
+pytestmark = pytest.mark.seconds
+
 SEED = int(os.environ.get("HARKEN_SEED") or SystemRandom().randrange(10**9))
 OPTIONS: dict[str, dict[str, Any]] = {
     "as planned": {},

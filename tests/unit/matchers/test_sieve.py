@@ -10,6 +10,8 @@ import pytest
 
 from harken import Engine
 
+pytestmark = pytest.mark.seconds
+
 NAMES = [f"a{n}" for n in range(8)]
 FEW_BUCKETS = {"most_buckets": 3, "least_buckets": 1}
 VALUES = 2_000

@@ -264,6 +264,7 @@ def test_a_puzzle_that_takes_too_long_is_given_up_by_a_named_limit() -> None:
     assert caught.value.limit == "max_bindings"
 
 
+@pytest.mark.seconds
 def test_a_long_chain_of_arrays_is_settled_or_given_up_in_good_time() -> None:
     count = 400
     event = {f"a{n}": [n] for n in range(count + 1)} | {"a0": [0, 0.5]}
@@ -282,6 +283,7 @@ def test_one_budget_serves_all_conjunctions_of_a_subscription() -> None:
         is_match(form, event, Limits(max_bindings=20_000))
 
 
+@pytest.mark.seconds
 def test_one_long_array_is_no_puzzle() -> None:
     form = normalise(parse("x > 5 AND x LIKE '%z' OR x = 99999 AND x <> 7 AND x > 4 OR x < 0"))
     assert is_match(form, Event.of({"x": list(range(99_990))}), Limits(max_bindings=10)) is False

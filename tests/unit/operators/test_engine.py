@@ -114,6 +114,7 @@ def test_predicates_that_unify_are_one() -> None:
     assert calls == [(FREE, FREE)]
 
 
+@pytest.mark.seconds
 def test_bindings_are_not_multiplied_out() -> None:
     """A hundred thousand bindings of each of two calls, which share no variable, or one."""
 

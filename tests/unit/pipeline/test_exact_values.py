@@ -91,6 +91,7 @@ def test_every_value_is_matched_as_it_is(spark: SparkSession, project: Project) 
     assert dict(found.lines())["odd values"].startswith("a.b 1, delta 3, flag 1, zip 1: of another type")
 
 
+@pytest.mark.slow
 def test_shards_and_duplicates_and_the_kinds_that_are_asked(spark: SparkSession, project: Project) -> None:
     events = mixed_events()
     project.write("events.jsonl", [*events, events[3], events[4]])
@@ -148,6 +149,7 @@ def test_without_a_place_for_dead_letters_odd_values_are_only_counted(spark: Spa
     assert (counts.notifications, counts.odd_values) == (1, {"n": 1})
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("HARKEN_DATA" not in os.environ, reason="HARKEN_DATA is not set")
 def test_eight_odd_values_among_real_events(spark: SparkSession, project: Project) -> None:
     path = Path(os.environ["HARKEN_DATA"]) / "wikiticker-2015-09-12-sampled.json.gz"

@@ -107,7 +107,7 @@ def unexpected(folder: Path) -> list[str]:
     return [line for line in (folder / "log").read_text().splitlines() if not line.startswith(expected)]
 
 
-@pytest.mark.parametrize("ended", [one, group])
+@pytest.mark.parametrize("ended", [pytest.param(one, marks=pytest.mark.slow), group])
 def test_a_stream_ends_after_the_running_batch(tmp_path: Path, ended: Callable[[subprocess.Popen[str]], None]) -> None:
     with running(tmp_path, STREAM, "value >= 0") as process:
         assert process.stdout is not None
@@ -122,7 +122,10 @@ def test_a_stream_ends_after_the_running_batch(tmp_path: Path, ended: Callable[[
     assert len(list(batches.glob("*/begun.json"))) == len(list(batches.glob("*/done.json"))) >= 1
 
 
-@pytest.mark.parametrize(("ended", "code"), [(one, 143), (group, 143), (terminal, 130)])
+@pytest.mark.parametrize(
+    ("ended", "code"),
+    [(one, 143), pytest.param(group, 143, marks=pytest.mark.slow), pytest.param(terminal, 130, marks=pytest.mark.slow)],
+)
 def test_a_batch_ends_at_once(tmp_path: Path, ended: Callable[[subprocess.Popen[str]], None], code: int) -> None:
     with running(tmp_path, BATCH, f"price > 0 AND blocks('{tmp_path}')") as process:
         while not (tmp_path / "begun").exists():

@@ -122,6 +122,7 @@ def test_every_step_of_a_batch_is_announced(pipeline: Pipeline) -> None:
     assert steps == ["pinned", "begun", "matched", *wrote, "remembered", "done", "returned"]
 
 
+@pytest.mark.slow
 def test_a_stream_finds_its_columns_and_keeps_them(pipeline: Pipeline) -> None:
     """What is odd follows the subscriptions of each batch; the types of the columns stay."""
     pipeline.set(source__columns=None, source__event_time=None, match__columns=["price"])

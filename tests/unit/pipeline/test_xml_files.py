@@ -104,6 +104,7 @@ def test_rows_have_places_and_faults(spark: SparkSession, project: Project) -> N
     assert rows[1][FAULT] is rows[1][RAW] is None
 
 
+@pytest.mark.slow
 def test_a_stream_of_files(spark: SparkSession, project: Project) -> None:
     containers(project)
     config = project.config(f'{SPLIT}\nmax_files_per_trigger = 1\ndeduplicate = "1 hour"', head=STREAM)

@@ -111,6 +111,7 @@ def test_postgresql(printed: Callable[[str], list[str]], expected: set[tuple[str
         connection.rollback()
 
 
+@pytest.mark.slow
 def test_spark(printed: Callable[[str], list[str]], expected: set[tuple[str, str]], spark: SparkSession) -> None:
     def execute(text: str) -> list[Any]:
         return [tuple(row) for row in spark.sql(text).collect()]

@@ -52,7 +52,7 @@ schema = schemathesis.pytest.from_fixture("described").exclude(path=["/stream", 
 
 
 @schema.parametrize()
-@settings(max_examples=300 if LONG else 30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300 if LONG else 10, deadline=None, suppress_health_check=list(HealthCheck))
 def test_answers_are_as_described(case: schemathesis.Case, api: Server, known: list[Taken]) -> None:
     """Each case once as it is, and once about a subscription that there is."""
     case.query.pop("wait", None)

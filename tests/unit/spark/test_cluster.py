@@ -12,6 +12,7 @@ import pytest
 JOB = Path(__file__).parent / "cluster_job.py"
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_an_executor_dies_and_nothing_is_lost(tmp_path: Path) -> None:
     job = [sys.executable, str(JOB), str(tmp_path)]

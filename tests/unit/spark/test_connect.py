@@ -12,6 +12,7 @@ import pytest
 JOB = Path(__file__).parent / "connect_job.py"
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_a_client_of_spark_connect(tmp_path: Path) -> None:
     pytest.importorskip("grpc", reason="Spark Connect needs pip install 'harken[connect]'")

@@ -25,6 +25,7 @@ JOB = Path(__file__).parent / "first_use_job.py"
 SOURCES = Path(__file__).parents[3] / "src"
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_with_nothing_compiled_the_driver_compiles_and_says_so_once(tmp_path: Path) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(SOURCES)}

@@ -35,6 +35,7 @@ def folder_of_another_python(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_a_script_whose_environment_is_not_activated(folder_of_another_python: Path) -> None:
     named = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")

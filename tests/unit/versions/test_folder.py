@@ -329,6 +329,7 @@ def test_second_writer_is_told(folder: Folder) -> None:
 # Killed writers
 
 
+@pytest.mark.seconds
 def test_killed_at_every_step(folder: Folder, kill: Killer) -> None:
     """The writer ends before each step that reaches the disk; the next writer cleans up after it."""
     publish(folder)
@@ -351,6 +352,7 @@ def test_killed_at_every_step(folder: Folder, kill: Killer) -> None:
     assert set(outcomes) == {0, 1}
 
 
+@pytest.mark.seconds
 def test_killed_at_random(folder: Folder, kill: Killer) -> None:
     kill_repeatedly(folder, kill, 10)
 
@@ -380,6 +382,7 @@ def kill_repeatedly(folder: Folder, kill: Killer, times: int) -> None:
 # Readers that follow
 
 
+@pytest.mark.seconds
 def test_reader_that_follows_sees_whole_versions(folder: Folder, kill: Killer) -> None:
     publish(folder)
     reader = Folder(folder.path)

@@ -87,6 +87,7 @@ def test_an_error_after_the_pointer_was_replaced(tmp_path: Path, monkeypatch: py
     assert root.read(root.current()) == "two"
 
 
+@pytest.mark.seconds
 def test_a_writer_that_is_killed_at_any_step_leaves_a_whole_version(tmp_path: Path) -> None:
     root = Texts(LocalFiles(tmp_path))
     root.publish("0")

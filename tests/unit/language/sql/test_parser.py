@@ -616,6 +616,7 @@ def test_what_is_just_within_a_limit_is_taken(text: str, limits: Limits) -> None
     assert parse(text, limits) == parse(text)
 
 
+@pytest.mark.seconds
 @pytest.mark.parametrize(
     "text",
     [

@@ -191,6 +191,7 @@ def test_a_full_disk(small_disk: Path, tmp_path: Path) -> None:
         trouble.check_recovery()
 
 
+@pytest.mark.slow
 def test_files_that_may_not_grow(tmp_path: Path) -> None:
     with troubled(tmp_path) as trouble:
         process = trouble.server.process.pid
@@ -203,6 +204,7 @@ def test_files_that_may_not_grow(tmp_path: Path) -> None:
         trouble.check_recovery()
 
 
+@pytest.mark.slow
 def test_a_store_that_is_read_only_at_the_start_is_told(small_disk: Path, tmp_path: Path) -> None:
     """A file system cannot be made read-only while somebody writes to its files, so that it is so from the start."""
     server = ServerProcess(tmp_path, store=str(small_disk / "harken.db"))
@@ -224,6 +226,7 @@ def test_a_store_that_is_read_only_at_the_start_is_told(small_disk: Path, tmp_pa
             assert [each["event"]["n"] for each in notifications(client, taken)] == [1, 2]
 
 
+@pytest.mark.slow
 def test_a_database_that_is_read_only_for_a_while(tmp_path: Path, postgres: Postgres) -> None:
     with troubled(tmp_path, store=database_url(postgres)) as trouble:
         trouble.publish()
@@ -238,6 +241,7 @@ def test_a_database_that_is_read_only_for_a_while(tmp_path: Path, postgres: Post
         trouble.check_recovery()
 
 
+@pytest.mark.slow
 def test_a_database_that_cuts_its_connections(tmp_path: Path, postgres: Postgres) -> None:
     with troubled(tmp_path, store=database_url(postgres)) as trouble:
         with Listener(lambda: trouble.server.url, [trouble.all]) as listener:

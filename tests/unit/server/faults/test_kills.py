@@ -181,6 +181,7 @@ def test_nothing_is_lost_and_nothing_made_up_when_a_server_is_killed(tmp_path: P
     crash([ServerProcess(tmp_path, *OPTIONS)], CYCLES)
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_and_nothing_made_up_when_one_of_two_servers_is_killed(
     tmp_path: Path, postgres: Postgres
 ) -> None:

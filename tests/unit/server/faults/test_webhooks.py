@@ -149,6 +149,7 @@ def test_a_quick_receiver_does_not_wait_for_many_slow_ports(client: httpx.Client
         assert max(len(each.arrivals) for each in slow) < 16, "all calls of theirs are held still, and are few"
 
 
+@pytest.mark.slow
 def test_a_quick_receiver_does_not_wait_for_ports_that_were_quick(client: httpx.Client, subject: str) -> None:
     with ExitStack() as ports, Receiver() as late:
         turned = [ports.enter_context(Receiver()) for _ in range(20)]
@@ -263,6 +264,7 @@ def test_what_fails_every_time_becomes_a_dead_letter_and_can_be_had_again(
     assert not {"last_error", "failing_since"} & found.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_digest_that_waits_longer_than_all_tries_take_gets_all_its_tries(
     client: httpx.Client, receiver: Receiver, subject: str, is_first: bool
