@@ -41,7 +41,7 @@ def cut(index: Indexes, catalogue: Catalogue, size: int, parts: int) -> list[Sha
     flat = matcher.rows()
     share = _shares(*matcher.weights(), size, parts)
     for other in others.values():
-        for place, numbers in enumerate(np.array_split(np.sort(np.array(other.numbers(), np.int64)), parts)):
+        for place, numbers in enumerate(other.shares(parts)):
             share[numbers] = place
     shards = []
     for place in range(parts):

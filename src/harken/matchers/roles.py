@@ -102,6 +102,9 @@ class Renumbers(Protocol):
     def numbers(self) -> list[int]:
         """The numbers of all subscriptions."""
 
+    def shares(self, parts: int) -> list[NDArray[np.int64]]:
+        """The numbers of all subscriptions, divided into parts of about the same size."""
+
     def renumbered(self, numbers: NDArray[np.int32]) -> Self:
         """A matcher with renumbered subscriptions: `numbers` has the new number at each old one, -1 to leave it out."""
 

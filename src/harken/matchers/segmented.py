@@ -192,5 +192,9 @@ class Segmented(ABC, Generic[Record, Records, Index]):
         """The numbers of all subscriptions."""
         return [number for segment in self.now() for number in segment.numbers()]
 
+    def shares(self, parts: int) -> list[NDArray[np.int64]]:
+        """All subscriptions, divided into parts of equal size in the order of their numbers."""
+        return np.array_split(np.sort(np.array(self.numbers(), np.int64)), parts)
+
     def favourite(self) -> None:
         """None: no attribute is known to be the key of most subscriptions."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 import harken
 from harken.errors import HarkenError, OperatorError
+from harken.matchers.operators import matcher
 from harken.spark import build_index, match
 from harken.spark.worker_operators import NO_OPERATORS, worker_operators
 
@@ -95,3 +98,31 @@ def test_one_that_cannot_be_sent_is_named() -> None:
         worker_operators([locked])
     assert caught.value.hint == 'name it as "module:name": then each worker imports it'
     assert worker_operators([]) is NO_OPERATORS
+
+
+def test_shards_share_few_predicates(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer evaluations in all shards than with a random cut of the same sizes."""
+    events = spark.createDataFrame([(seed, seed) for seed in range(8)], "id long, seed long").coalesce(1)
+    random = Random(3)
+    topics = [random.sample(range(topic * 5, topic * 5 + 5), 3) for topic in range(6) for _ in range(10)]
+    random.shuffle(topics)
+    subscriptions = [(str(place), " AND ".join(f"holds({each})" for each in some)) for place, some in enumerate(topics)]
+
+    def evaluated(name: str) -> tuple[int, list[tuple[Any, ...]]]:
+        counted = str(tmp_path / name)
+
+        @harken.operator(cost=5)
+        def holds(event: Any, number: int) -> bool:
+            with open(counted, "a") as file:
+                file.write("x")
+            return bool((event["seed"] * 31 + number * 17) % 3)
+
+        pairs = rows_of(match(events, subscriptions, operators=[holds], strategy="shard", shards=3))
+        return Path(counted).stat().st_size, pairs
+
+    together, pairs = evaluated("together")
+    monkeypatch.setattr(matcher, "balanced_shares", lambda starts, *_: np.arange(len(starts) - 1) % 3)
+    at_random, same = evaluated("at random")
+    assert pairs == same
+    assert len(pairs) > 20
+    assert together < 0.7 * at_random

@@ -34,6 +34,7 @@ from harken.matchers.kinds import Indexes
 from harken.matchers.operators.batch_run import BatchRun, CallPredicate, RunSnapshot, concatenated
 from harken.matchers.operators.graph import OperatorGraph
 from harken.matchers.operators.joining import Join
+from harken.matchers.operators.partition import balanced_shares
 from harken.matchers.roles import Write
 from harken.operators.operating import Operating
 from harken.schema.paths import Path
@@ -322,6 +323,22 @@ class OperatorMatcher:
 
     def numbers(self) -> list[int]:
         return list(self._plans)
+
+    def shares(self, parts: int) -> list[NDArray[np.int64]]:
+        """Subscriptions that share predicates stay together."""
+        numbers = np.array(sorted(self._plans), np.int64)
+        used = [self._predicates_of(number) for number in numbers.tolist()]
+        starts = np.cumsum([0, *map(len, used)])
+        predicates = np.array([each for several in used for each in several], np.int64)
+        costs = np.array([self._callers[each.call.name].cost for each in self._predicates])
+        share = balanced_shares(starts, predicates, costs, parts)
+        return [numbers[share == part] for part in range(parts)]
+
+    def _predicates_of(self, number: int) -> list[int]:
+        calls = (
+            one.literal.call for conjunction in self._plans[number].conjunctions for one in conjunction.occurrences
+        )
+        return list(dict.fromkeys(self._predicate_of[call] for call in calls))
 
     def renumbered(self, numbers: NDArray[np.int32]) -> Self:
         made = self._like()
