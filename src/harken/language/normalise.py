@@ -116,13 +116,17 @@ def _tree_of_draft(constraints: dict[Path, Constraint], residuals: tuple[Residua
 def conjoined(parts: Iterable[tuple[Template, Sequence[Value]]]) -> NormalForm | None:
     """The normal form of the conjunction of templates that are constraints, with their constants.
 
-    None if two are on one attribute, or if nothing meets one of them.
+    None if nothing meets one of them, or several on one attribute.
     """
     constraints: dict[Path, Constraint] = {}
     for template, constants in parts:
         path, constraint = template.constraint(constants)
-        if constraint is None or constraints.setdefault(path, constraint) is not constraint:
+        existing = constraints.get(path)
+        if existing is not None and constraint is not None:
+            constraint = intersection(existing, constraint)
+        if constraint is None:
             return None
+        constraints[path] = constraint
     return NormalForm((Conjunction(tuple(sorted(constraints.items()))),))
 
 

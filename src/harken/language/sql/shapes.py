@@ -3,7 +3,7 @@
 A text is cut at its constants in one pass of a regular expression. What remains is its shape. When a shape comes the
 second time its expression becomes a template, with a hole in place of each constant; later texts of the shape are not
 parsed, only their constants are read. Nor is a text of a new shape parsed if all its conjuncts have known shapes, and
-each is one constraint on a different attribute.
+each is one constraint.
 
 Texts with invalid constants (a stray escape, an impossible date) are left to the parser, whose errors have places. Only
 the parse is shared: the normal form is made for each text.

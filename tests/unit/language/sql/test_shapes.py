@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from harken.errors import CheckError, HarkenError, LimitError, ParseError
+from harken.errors import CheckError, ContradictionError, HarkenError, LimitError, ParseError
 from harken.language import Compiler, NormalForm, normalise
 from harken.language.ast import Expression
 from harken.language.compiled import FlatPlan, ProgramPlan
@@ -117,6 +117,20 @@ def test_a_text_of_known_conjuncts_is_not_parsed() -> None:
     for text in (" AND ".join(CONJUNCTS), " and ".join(reversed(CONJUNCTS)), "g >= 7.5 AND a = 9"):
         assert read(cache, text) == normalise(parse(text))
     assert (cache.hits, cache.misses) == (3, before)
+
+
+def test_several_known_conjuncts_may_be_on_one_attribute() -> None:
+    """The most common alert of all: a price within bounds."""
+    cache = ShapeCache()
+    for text in ("p > 1.5", "p < 2.5", "p <> 3", "s = 'x'", "p IN (1, 2, 3)") * 2:
+        read(cache, text)
+    before = cache.hits, cache.misses
+    texts = ["s = 'y' AND p > 4.5 AND p < 9.5", "p <> 7 AND p <> 8 AND p > 2.5", "p IN (5, 6, 7) AND p < 6.5"]
+    for text in texts:
+        assert read(cache, text) == normalise(parse(text))
+    assert (cache.hits, cache.misses) == (before[0] + len(texts), before[1])
+    with pytest.raises(ContradictionError, match="no event can ever match this"):
+        read(cache, "p > 5.5 AND p < 4.5")
 
 
 @pytest.mark.parametrize(
