@@ -200,6 +200,19 @@ def hash_bytes(text, begin, end, key):
 
 
 @inlined
+def _is_value(words, place, wanted, text, begin, length):
+    """Whether the value at a place is these bytes at this key.
+
+    The table of slots may lead to values that were added after the snapshot: these are beyond its other arrays.
+    """
+    is_value = False
+    if place < len(words.values) and words.values[place, 0] == wanted:
+        start = words.values[place, 1]
+        is_value = start + length <= len(words.texts) and _same(words.texts, start, text, begin, length)
+    return is_value
+
+
+@inlined
 def _find_value(words, text, begin, end, key):
     """The value that some bytes are at a key, or -1."""
     hashed = hash_bytes(text, begin, end, key)
@@ -211,8 +224,7 @@ def _find_value(words, text, begin, end, key):
     while word != 0:
         if word >> 32 & 0xFFFFFFFF == np.int64(hashed):
             place = (word & 0xFFFFFFFF) - 1
-            start = words.values[place, 1]
-            if words.values[place, 0] == wanted and _same(words.texts, start, text, begin, end - begin):
+            if _is_value(words, place, wanted, text, begin, end - begin):
                 value = np.int32(place)
                 break
         slot = (slot + 1) & mask
@@ -523,7 +535,7 @@ def _look_up(words, nodes, room, space, count, first):
             slot = (slot + 1) & mask
             word = words.slots[slot]
         place = (word & 0xFFFFFFFF) - 1
-        if place >= len(room.values):
+        if place >= len(room.values) or place >= len(words.values):
             place = np.int64(-1)
         space.probes[probe, 3] = place
         if place >= 0:
@@ -541,9 +553,7 @@ def _look_up(words, nodes, room, space, count, first):
         node, link, wanted = space.probes[probe, 0] >> 3, space.probes[probe, 0] & 7, space.probes[probe, 1]
         begin, end = nodes.begin[first + node], nodes.end[first + node]
         value = np.int32(place)
-        if words.values[place, 0] != wanted or not _same(
-            words.texts, words.values[place, 1], nodes.text, begin, end - begin
-        ):
+        if not _is_value(words, place, wanted, nodes.text, begin, end - begin):
             value = _find_value(words, nodes.text, begin, end, np.int32(wanted >> 32))  # another of the same hash
         if value >= 0 and value < len(room.values):
             met = _note_value(room, space, met, value, link, np.int32(node))
@@ -570,7 +580,8 @@ def _read_nodes(context, first, last):
         for turn in range(2):
             needs = both >> 4 if turn else both & 15
             key = np.int32(tags.kind[tag]) if turn else tags.key[tag]
-            if needs == 0 or key >= len(room.key_stamp):
+            # Keys that were added after the snapshot are of no use to its programs.
+            if needs == 0 or key >= len(room.key_stamp) or key >= len(words.key_longest):
                 continue
             if needs & IS_LISTED:
                 met_keys = _note_key(room, space, met_keys, key, 3 * turn, place)
@@ -589,7 +600,8 @@ def _read_nodes(context, first, last):
             for turn in range(2):
                 needs = np.int64(tags.asked[tag]) >> 4 if turn else np.int64(tags.asked[tag]) & 15
                 key = np.int32(tags.kind[tag]) if turn else tags.key[tag]
-                if needs & HAS_NUMBERS and key < len(room.key_stamp) and nodes.number[node] == nodes.number[node]:
+                is_known = key < len(room.key_stamp) and key < len(words.key_longest)
+                if needs & HAS_NUMBERS and is_known and nodes.number[node] == nodes.number[node]:
                     float_bytes[0] = nodes.number[node] + 0.0  # of -0.0 it makes 0.0
                     value = _find_value(words, as_bytes, 0, 8, np.int32(key | NUMERIC))
                     if value >= 0 and value < values:

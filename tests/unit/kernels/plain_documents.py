@@ -6,7 +6,10 @@ import tempfile
 from pathlib import Path
 
 from harken import Engine
+from harken.events.batch import validate
 from harken.internals import join_engines
+from harken.live.match_call import BatchCall
+from harken.live.unparsed import Unparsed
 
 TEXTS = {
     "paper": "/a//b[.//c/d/text() = 'v1' and p//q/text() = 'v2']/x[@y = 'v3']//z/text() = 'v4'",
@@ -51,6 +54,21 @@ def main() -> None:
         show(Engine.load(Path(folder) / "engine"))
     joined, _ = join_engines(engine.internals.cut(2))
     show(joined)
+    match_while_the_vocabulary_grows()
+
+
+def match_while_the_vocabulary_grows() -> None:
+    """Names and constants of later subscriptions are beyond the arrays of a snapshot; one table leads to them."""
+    engine = Engine()
+    document = b"".join(b"<k%d>v%d</k%d>" % (n, n, n) for n in range(64)).join((b"<a>", b"</a>"))
+    engine.subscribe("0", "/a/k0 = 'v0'", language="xpath")
+    for number in range(1, 64):
+        engine.match(document)
+        with BatchCall(engine._live) as call:
+            engine.subscribe(str(number), f"/a/k{number} = 'v{number}'", language="xpath")
+            assert len(engine.match(document).ids) == number + 1  # indexes what was added
+            decoded = validate([document], None, engine.internals.limits, call.snapshot.decoded_names)
+            assert len(call.match(decoded, 0.0, 1, Unparsed()).ids[0]) == number
 
 
 def show(engine: Engine) -> None:

@@ -23,7 +23,7 @@ CHECKED = [
 def test_no_kernel_reads_beyond_an_array(tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("HARKEN_", "PYTEST_"))}
     environment |= {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-q", "--maxfail=5", "-p", "no:cacheprovider"]
     # What counts compilations or reads the kernels of the set-up is about the cache, not about arrays.
     command += ["-k", "not first_use and not compile", f"--basetemp={tmp_path / 'tests'}", *CHECKED]
     ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
