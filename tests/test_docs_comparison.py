@@ -177,10 +177,29 @@ def peer_rows() -> Iterator[str]:
             peers.setdefault(each["peer"], {})[each["workload"]] = each["us_per_event"]
     for name, found in peers.items():
         stock, gryphon = (digits(found[each]) if each in found else "–" for each in ("stock", "gryphon"))
-        yield f"| {name} | {stock} | {gryphon} |"
+        mark = "measured here: `benchmarks/matching.py`" if found is own else "claim"
+        yield f"| {name} | {stock} | {gryphon} | {mark} |"
 
 
 def test_every_figure_is_that_of_a_committed_result() -> None:
     assert join_sentence() in WORDS
     assert loop_sentence() in WORDS
     assert re.findall(r"^\| .+ \|$", PAGE.partition("\n## Other engines\n")[2], re.MULTILINE)[1:] == list(peer_rows())
+
+
+MEASURED = re.compile(r"measured here(?:\]\(\.\./benchmarks/results/(\w+)\.json\) by|:) `(benchmarks/\w+\.py)`")
+FIGURES = re.compile(r"\d[\d.,]* (?:µs|s|events a second|rules|characters)\b")
+
+
+def test_every_figure_is_marked_as_measured_here_or_as_a_claim() -> None:
+    """Paragraphs and rows with figures are marked, and the script that is named is there and writes the result."""
+    text = re.sub(r"^(\|.*\|)$", r"\n\1\n", PAGE, flags=re.MULTILINE)
+    parts = [" ".join(part.split()) for part in text.split("\n\n")]
+    rows = [part for part in parts if re.fullmatch(r"\|.*\| [–\d.,]+ \| [–\d.,]+ \|.*\|", part)]
+    figured = [part for part in parts if FIGURES.search(part) and not part.startswith("|")]
+    assert len(rows) == len(list(peer_rows()))
+    assert len(figured) >= 3
+    assert [part for part in (*rows, *figured) if not MEASURED.search(part) and "claim" not in part] == []
+    for result, script in MEASURED.findall(PAGE.replace("\n", " ")):
+        source = (ROOT / script).read_text(encoding="utf-8")
+        assert not result or f'"{result}.json"' in source

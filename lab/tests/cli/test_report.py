@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,14 @@ from harken.errors import CapabilityError
 from harken_lab.experiments import EXPERIMENTS
 from harken_lab.experiments.definition import Experiment, ExperimentResult, Tell
 from harken_lab.experiments.findings import Finding
+from harken_lab.harness.source_state import source_state
 from harken_lab.report.items import all_items
 from unit.cli.conftest import Run, lines
 
-ENVIRONMENT = {"processor": "abacus", "cores": 2, "memory_gib": 4.0, "python": "3.11"}
+ENVIRONMENT = {
+    **{"processor": "abacus", "cores": 2, "memory_gib": 4.0, "python": "3.11"},
+    **source_state()._asdict(),
+}
 RESULTS = Path(__file__).parents[3] / "benchmarks" / "results" / "experiments"
 
 
@@ -103,11 +109,51 @@ def test_json(run: Run, recorded: RecordedRuns, tmp_path: Path) -> None:
 
 @pytest.mark.seconds
 def test_results_that_are_there_are_taken_without_measuring(run: Run, recorded: RecordedRuns, tmp_path: Path) -> None:
-    result = run("report", "--from", RESULTS, "--benchmarks", RESULTS.parent, "--output", tmp_path)
+    options = ("--from", RESULTS, "--benchmarks", RESULTS.parent, "--output", tmp_path)
+    result = run("report", "--mixed", *options)
     assert result.exit_code == 0, result.stderr
     assert recorded.runs == []
     assert not (tmp_path / "results").exists()
     assert "benchmark-user" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_results_of_several_commits_are_rejected(run: Run, recorded: RecordedRuns, tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    assert run("report", "--output", tmp_path).exit_code == 0
+    path = folder / "topss-counting.json"
+    path.write_text(path.read_text(encoding="utf-8").replace(ENVIRONMENT["sources"], "another"), encoding="utf-8")
+    result = run("report", "--from", folder, "--output", tmp_path / "new")
+    assert result.exit_code == 3
+    assert "the results are of different commits of src and lab/src" in result.stderr
+    assert "--mixed" in result.stderr
+    assert not (tmp_path / "new").exists()
+    assert run("report", "--from", folder, "--output", tmp_path / "new", "--mixed").exit_code == 0
+    text = (tmp_path / "new" / "report.md").read_text(encoding="utf-8")
+    assert "**These results are not of one run**" in text
+    assert "harken report --mixed --from" in text
+
+
+def test_benchmarks_of_other_commits_are_left_out(run: Run, recorded: RecordedRuns, tmp_path: Path) -> None:
+    folder = tmp_path / "saved"
+    folder.mkdir()
+    for name, sources in (("wheel", ENVIRONMENT["sources"]), ("lever", "another")):
+        data = {"turns": 3, "environment": ENVIRONMENT | {"packages": {}, "sources": sources}}
+        (folder / f"{name}.json").write_text(json.dumps(data), encoding="utf-8")
+    for options, shown in (((), {"wheel"}), (("--mixed",), {"wheel", "lever"})):
+        assert run("report", "--benchmarks", folder, "--output", tmp_path, *options).exit_code == 0
+        text = (tmp_path / "report.md").read_text(encoding="utf-8")
+        assert {name for name in ("wheel", "lever") if f'id="benchmark-{name}"' in text} == shown
+        assert ("Left out, as results of other commits than the experiments: `lever`." in text) == (len(shown) == 1)
+
+
+def test_the_plan_says_how_long_experiments_take(run: Run, recorded: RecordedRuns, tmp_path: Path) -> None:
+    result = run("report", "--plan", "--output", tmp_path)
+    assert result.exit_code == 0
+    assert recorded.runs == []
+    assert [line.split()[0] for line in result.stdout.splitlines()[:-1]] == list(EXPERIMENTS)
+    assert re.fullmatch(r"together +\d+\.\d minutes at scale laptop", result.stdout.splitlines()[-1])
+    rows = lines(run("report", "--plan", "--scale", "smoke", "--output", tmp_path, "--json").stdout)
+    assert {each["minutes"] for each in rows} == {None}
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from harken.errors import CapabilityError
 from harken.matchers.algorithm_registry import ALGORITHMS
-from harken_lab.experiments.definition import ExperimentResult
+from harken_lab.experiments import find_experiment
+from harken_lab.experiments.definition import ExperimentResult, read_result
 from harken_lab.experiments.experiment_pages import main, updated_page
 from harken_lab.experiments.findings import Finding
+from harken_lab.experiments.judging import main as judge
 
 ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "benchmarks" / "results" / "experiments"
@@ -23,6 +26,31 @@ def test_the_committed_pages_are_up_to_date(name: str) -> None:
     text = (ROOT / "docs" / name).read_text(encoding="utf-8")
     assert "<!-- generated: " in text
     assert updated_page(text, RESULTS) == text
+
+
+@pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
+def test_the_committed_findings_follow_from_the_rows(path: Path) -> None:
+    """Otherwise run harken_lab.experiments.judging, as its docstring says."""
+    result = read_result(path)
+    assert result.judged(find_experiment(result.experiment)).findings == result.findings
+
+
+def test_saved_results_are_judged_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    committed = read_result(RESULTS / "overlap-optimum.json")
+    claims = [each.claim for each in committed.findings]
+    stale = replace(committed, findings=[replace(committed.findings[0], holds=False), *committed.findings[2:]])
+    path = tmp_path / "overlap-optimum.json"
+    path.write_text(stale.to_json(), encoding="utf-8")
+    judge([str(tmp_path)])
+    assert capsys.readouterr().out.splitlines() == [
+        f"overlap-optimum: {claims[0]}: does not hold -> holds",
+        f"overlap-optimum: {claims[1]}: new -> holds",
+    ]
+    assert read_result(path) == committed
+    judge([str(tmp_path)])
+    assert capsys.readouterr().out == ""
+    with pytest.raises(SystemExit, match="usage"):
+        judge([])
 
 
 def test_every_algorithm_has_its_section() -> None:
@@ -80,9 +108,9 @@ def test_measurements_and_findings(tmp_path: Path) -> None:
     assert "**w4**, 100 subscriptions, 4.5 matches an event" in text
     assert text.index("| `quick` | 1.25 |  |  | 7 |  |") < text.index("| `slow` | 250 |  | 10 |  |  |")
     assert "- `none`: stopped at max_tree_nodes: many" in text
-    assert "0 of 1 claims hold, 1 do not, 0 cannot be told." in text
+    assert "0 of 1 claims hold, 1 do not, 0 cannot be told, 0 are not measured." in text
     assert "| a \\| b | 3 times | 2 times | **no** | so it is |" in text
-    assert "on abacus (2 cores, 4 GiB)" in text
+    assert "seed 0, of an unknown commit, on abacus (2 cores, 4 GiB)" in text
 
 
 def test_usage() -> None:

@@ -15,6 +15,7 @@ from harken_lab.experiments.figure_rows import Row, WorkloadRows
 from harken_lab.experiments.findings import Finding
 from harken_lab.experiments.plotting import Plot, chart, draw
 from harken_lab.experiments.result_tables import tables
+from harken_lab.experiments.running import PACES
 
 pytestmark = pytest.mark.seconds
 
@@ -52,6 +53,19 @@ def test_smoke(name: str) -> None:
     assert all(table.cells for table in tables(experiment, result))
 
 
+def test_three_seeds_are_one_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PACES, "laptop", PACES["smoke"])
+    experiment = find_experiment("le-subscribe-all-equal")
+    result = experiment.run("laptop", 4, lambda _: None, sizes=[200, 400], events=8)
+    assert (result.seed, result.seeds, result.drawn) == (4, 3, "seeds 4 to 6")
+    assert len(result.rows) == 2 * 6
+    rounds = PACES["smoke"].rounds
+    assert {len(row["rounds"]["us_per_event"]) for row in result.rows} == {3 * rounds}
+    assert result.seconds is not None
+    assert set(result.environment) >= {"commit", "sources", "date", "load"}
+    assert result.judged(experiment).findings == result.findings
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_scale_has_the_same_parameters(name: str) -> None:
     experiment = find_experiment(name)
@@ -81,7 +95,8 @@ def test_results_can_be_read_again(tmp_path: Path) -> None:
     path.write_text(result.to_json(), encoding="utf-8")
     assert read_result(path) == result
     assert list(json.loads(result.to_json())) == [
-        *("experiment", "title", "paper", "scale", "seed", "environment", "parameters", "rows", "findings")
+        *("experiment", "title", "paper", "scale", "seed", "environment", "parameters", "rows", "findings"),
+        *("seeds", "seconds"),
     ]
     path.write_text('{"rows": []}', encoding="utf-8")
     with pytest.raises(SourceError, match="is not the result of an experiment"):

@@ -11,7 +11,7 @@ import pytest
 from harken_lab.experiments import overlap_assumptions, overlap_choosing, overlap_optimum, overlap_orders
 from harken_lab.experiments.figure_rows import Row, WorkloadRows
 from harken_lab.experiments.least_evaluations import certificate, least, optimum, packed, touched
-from harken_lab.experiments.ordered import ORDERS, GraphRunner, drawings, events_of, ratios
+from harken_lab.experiments.ordered import ORDERS, GraphRunner, drawings, events_of, ratios, row_of
 from harken_lab.experiments.running import PACES, Run
 from harken_lab.harness.result_files import WrongAnswerError
 from harken_lab.workloads.overlap import Overlap, Overlapping
@@ -135,6 +135,7 @@ def test_periods_double() -> None:
 
 # What follows from given figures
 
+PUBLISHED = {"chains": "published"}
 SHARES = {"naive": 1.0, "sequential": 0.3, "suborder": 0.2, "adaptive": 0.1, "at least": 0.09}
 
 
@@ -158,6 +159,7 @@ def orders_rows(**changed: float) -> list[Row]:
         ]
     paper = {4: {"sequential": 7_761, "suborder": 7_037}, 6: {"naive": 16_251, "sequential": 3_267, "suborder": 1_977}}
     for row in found:
+        row["options"] = PUBLISHED if row["entrant"] == "suborder" else {}
         known = paper.get(row["figure"], {}).get(row["entrant"])
         if known and row["place"] in (80_000, 30_000):
             row["paper_evaluated"] = known
@@ -190,12 +192,40 @@ def test_what_does_not_hold_is_told() -> None:
 
 def test_ratios_are_by_figure_and_place() -> None:
     rows = WorkloadRows(orders_rows())
-    assert ratios(rows, "sequential", "naive")[4, 80_000] == pytest.approx(0.3)
+    assert ratios(rows, "sequential", "naive")[4, 80_000].middle == pytest.approx(0.3)
+
+
+def test_an_earlier_order_is_not_the_papers_sub_order() -> None:
+    rows = orders_rows()
+    for row in rows:
+        row["options"] = {}
+    found = list(overlap_orders.judge(WorkloadRows(rows)))
+    unmeasured = [each for each in found if not each.is_measured]
+    assert len(unmeasured) == 7
+    assert all("Sub-Order" in each.claim and "has to be measured again" in each.why for each in unmeasured)
+    assert all(each.holds is True for each in found if each.is_measured)
+
+
+def test_rows_say_that_chains_are_the_papers() -> None:
+    model = Overlap(predicates=50)
+    assert row_of(model, 10, "suborder")["options"] == PUBLISHED
+    assert row_of(model, 10, "suborder, learnt", "suborder")["options"] == PUBLISHED
+    assert row_of(model, 10, "adaptive")["options"] == {}
+
+
+def test_drawings_of_which_one_says_otherwise_are_no_verdict() -> None:
+    rows = orders_rows()
+    for row in rows:
+        factors = [1.0, 1.0, 4.0] if row["entrant"] == "sequential" else [1.0] * 3
+        row["rounds"] = {"evaluated_per_event": [row["evaluated_per_event"] * each for each in factors]}
+    first, *_ = overlap_orders.judge(WorkloadRows(rows))
+    assert (first.holds, first.verdict) == (None, "cannot be told")
 
 
 def knowing_rows(**multiples: float) -> list[Row]:
     return [
         {"part": "selectivities", "popularity": "uniform", "algorithm": order, "knowledge": known, "seen": seen}
+        | {"options": PUBLISHED if order == "suborder" else {}}
         | {"evaluated_per_event": 100.0 * multiples.get(known, 1.0) * (2 if order == "sequential" else 1)}
         for order in ("sequential", "suborder", "adaptive")
         for known in overlap_assumptions.KNOWLEDGE
@@ -219,6 +249,7 @@ def test_what_follows_for_selectivities(multiples: dict[str, float], expected: l
 def test_what_follows_for_costs(dear: float, expected: bool) -> None:
     rows = [
         {"part": "costs", "popularity": "uniform", "entrant": order, "cost_per_event": cost}
+        | {"options": PUBLISHED if order == "suborder" else {}}
         for order, cost in zip(ORDERS, (40.0, 30.0, 20.0, dear), strict=True)
     ]
     assert next(iter(overlap_assumptions.judge(WorkloadRows(rows)))).holds is expected
@@ -228,7 +259,7 @@ def test_what_follows_for_costs(dear: float, expected: bool) -> None:
 def test_what_follows_for_choosing(us: float, expected: bool) -> None:
     rows = [
         {"subscriptions": 20_000, "algorithm": order, "way": way, "popularity": "uniform"}
-        | {"us_per_predicate": us, "us_per_event": 100.0}
+        | {"us_per_predicate": us, "us_per_event": 100.0, "least_us": 99.0, "most_us": 101.0}
         for order in ORDERS
         for way in ("one by one", "at once")
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+from datetime import datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,16 @@ from typing import Any
 import pytest
 
 from harken_lab.harness.environment import environment
+from harken_lab.harness.source_state import source_state
 
 
 def test_it_tells_machine_system_and_versions() -> None:
     found = environment()
-    assert set(found) == {"processor", "cores", "memory_gib", "system", "python", "packages"}
+    machine = {"processor", "cores", "memory_gib", "system", "python", "packages"}
+    assert set(found) == {*machine, "commit", "sources", "date", "load"}
+    assert (found["commit"], found["sources"]) == source_state()
+    assert datetime.fromisoformat(found["date"]).utcoffset() == timedelta(0)
+    assert found["load"] >= 0
     assert found["python"] == platform.python_version()
     assert found["cores"] >= 1
     assert found["memory_gib"] > 0

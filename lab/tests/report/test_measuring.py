@@ -9,6 +9,7 @@ import pytest
 
 from harken.errors import CapabilityError, SourceError
 from harken_lab.experiments.definition import Experiment, ExperimentResult, Tell
+from harken_lab.harness.source_state import source_state
 from harken_lab.report.measuring import measure, read
 
 NAMES = ["topss-tables", "gryphon-tree", "overlap-orders"]
@@ -20,12 +21,14 @@ class Runs:
     def __init__(self) -> None:
         self.names: list[str] = []
         self.failing: dict[str, BaseException] = {}
+        self.sources = source_state().sources
 
     def run(self, experiment: Experiment, scale: str, seed: int, tell: Tell) -> ExperimentResult:
         self.names.append(experiment.name)
         if experiment.name in self.failing:
             raise self.failing[experiment.name]
-        return ExperimentResult(experiment.name, "t", "p", scale, seed, {}, {}, [{"entrant": "a"}])
+        where = {"sources": self.sources, "commit": self.sources[:3]}
+        return ExperimentResult(experiment.name, "t", "p", scale, seed, where, {}, [{"entrant": "a"}])
 
     def since(self) -> list[str]:
         """What was run since this was asked."""
@@ -112,3 +115,34 @@ def test_results_are_read_without_measuring(runs: Runs, tmp_path: Path) -> None:
     assert runs.since() == []
     with pytest.raises(SourceError, match="has no results of experiments"):
         read(tmp_path / "nowhere")
+
+
+def test_a_result_of_other_sources_is_measured_again_unless_it_may_be_mixed(runs: Runs, tmp_path: Path) -> None:
+    runs.sources = "old"
+    measure(tmp_path, "smoke", 0, silent, names=NAMES[:1])
+    runs.since()
+    measure(tmp_path, "smoke", 0, silent, names=NAMES[:1], mixed=True)
+    assert runs.since() == []
+    measure(tmp_path, "smoke", 0, silent, names=NAMES[:1])
+    assert runs.since() == NAMES[:1]
+
+
+def test_results_of_several_sources_are_rejected(runs: Runs, tmp_path: Path) -> None:
+    for sources, name in (("one", NAMES[0]), ("two", NAMES[1])):
+        runs.sources = sources
+        measure(tmp_path, "smoke", 0, silent, names=[name])
+    with pytest.raises(
+        SourceError, match=f"different commits of src and lab/src.*one: {NAMES[0]}; two: {NAMES[1]}"
+    ) as e:
+        read(tmp_path)
+    assert "--mixed" in str(e.value.hint)
+    assert list(read(tmp_path, mixed=True).results) == NAMES[:2]
+
+
+def test_results_that_name_no_sources_are_of_their_own(runs: Runs, tmp_path: Path) -> None:
+    runs.sources = ""
+    measure(tmp_path, "smoke", 0, silent, names=NAMES[:1])
+    assert list(read(tmp_path).results) == NAMES[:1], "one result is mixed with nothing"
+    measure(tmp_path, "smoke", 0, silent, names=NAMES[1:2])
+    with pytest.raises(SourceError, match="unknown ones"):
+        read(tmp_path)

@@ -15,8 +15,10 @@ from harken_lab.report.outcomes import ItemOutcome, Verdict, brief, others, outc
 RESULTS = Path(__file__).parents[3] / "benchmarks" / "results" / "experiments"
 
 
-def result(*holds: bool | None, why: str = "so it is") -> ExperimentResult:
-    findings = [Finding(f"claim {place}", "figure 3", "1 µs", each, why) for place, each in enumerate(holds)]
+def result(*holds: bool | None, why: str = "so it is", is_measured: bool = True) -> ExperimentResult:
+    findings = [
+        Finding(f"claim {place}", "figure 3", "1 µs", each, why, is_measured) for place, each in enumerate(holds)
+    ]
     rows = [
         {"workload": "w4", "subscriptions": size, "entrant": name, "us_per_event": size / 8}
         for size, names in ((100, "ab"), (1_000, "ab"), (5_000, "a"))
@@ -25,8 +27,8 @@ def result(*holds: bool | None, why: str = "so it is") -> ExperimentResult:
     return ExperimentResult("topss-counting", "t", "p", "laptop", 0, {}, {}, rows, findings)
 
 
-def figure_3(*holds: bool | None) -> ItemOutcome:
-    found = outcomes({"topss-counting": result(*holds)}, {})
+def figure_3(*holds: bool | None, is_measured: bool = True) -> ItemOutcome:
+    found = outcomes({"topss-counting": result(*holds, is_measured=is_measured)}, {})
     return next(each for each in found if each.item.key == "topss-figure-3")
 
 
@@ -38,13 +40,34 @@ def figure_3(*holds: bool | None) -> ItemOutcome:
         ((False, False), Verdict.FAILS, "0 of 2 findings hold"),
         ((True, None), Verdict.IN_PART, "1 of 2 findings holds, 1 cannot be told"),
         ((False, None), Verdict.FAILS, "0 of 2 findings hold, 1 cannot be told"),
-        ((None, None), Verdict.NOT_MEASURED, "0 of 2 findings hold, 2 cannot be told"),
+        ((None, None), Verdict.UNTOLD, "0 of 2 findings hold, 2 cannot be told"),
         ((), Verdict.NOT_MEASURED, "0 of 0 findings hold"),
     ],
 )
 def test_verdicts(holds: tuple[bool | None, ...], verdict: Verdict, count: str) -> None:
     found = figure_3(*holds)
     assert (found.verdict, found.count) == (verdict, count)
+
+
+def test_findings_that_were_not_measured_are_no_verdict() -> None:
+    unmeasured = figure_3(None, is_measured=False)
+    assert (unmeasured.verdict, unmeasured.count) == (
+        Verdict.NOT_MEASURED,
+        "0 of 1 findings hold, 1 is not measured",
+    )
+    (both,) = (
+        each
+        for each in outcomes(
+            {
+                "topss-counting": replace(
+                    result(True), findings=[*result(True).findings, *result(None, is_measured=False).findings]
+                )
+            },
+            {},
+        )
+        if each.item.key == "topss-figure-3"
+    )
+    assert (both.verdict, both.count) == (Verdict.IN_PART, "1 of 2 findings holds, 1 is not measured")
 
 
 def test_the_headline_is_of_the_largest_size_that_all_have() -> None:
@@ -64,7 +87,7 @@ def test_an_item_does_not_hold_as_a_whole_while_an_experiment_about_it_is_missin
 
 
 def test_the_headline_says_why_nothing_was_measured() -> None:
-    assert figure_3(None).headline == "so it is"
+    assert figure_3(None, is_measured=False).headline == "so it is"
     missing = outcomes({}, {"xml-stock": "no lxml"})
     told = {each.item.key: each.headline for each in missing}
     assert told["xml-table-5.1"] == "no lxml"
@@ -79,7 +102,7 @@ def test_a_headline_is_short() -> None:
 
 def test_whatever_was_found_is_told() -> None:
     """Every finding of the committed results is about an item or told besides; so is every plot with figures."""
-    found = read(RESULTS)
+    found = read(RESULTS, mixed=True)
     items = outcomes(found.results, found.failures)
     besides = [each for group in others(found.results, items).values() for each in group]
     told = [*(each for outcome in items for each in outcome.measured), *besides]

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.seconds, pytest.mark.together]
 
 ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "benchmarks" / "results"
-COMMAND = "harken report --from benchmarks/results/experiments --output docs"
+COMMAND = "harken report --mixed --from benchmarks/results/experiments --output docs"
 VOID = {"meta", "br", "img", "hr", "link", "input"}
 LOADS = {"src", "href", "xlink:href", "srcset", "data", "action", "poster"}
 KEYS = [item.key for item in all_items()]
@@ -72,7 +72,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def committed() -> list[Block]:
-    return report(read(RESULTS / "experiments"), read_benchmarks(RESULTS), COMMAND)
+    return report(read(RESULTS / "experiments", mixed=True), read_benchmarks(RESULTS), COMMAND)
 
 
 @pytest.fixture(scope="module")
@@ -88,12 +88,12 @@ def text(folder: Path) -> str:
 
 
 def test_the_committed_report_is_up_to_date(committed: list[Block]) -> None:
-    """Otherwise: harken report --from benchmarks/results/experiments --output docs"""
+    """Otherwise: harken report --mixed --from benchmarks/results/experiments --output docs"""
     assert (ROOT / "docs" / "report.md").read_text(encoding="utf-8") == markdown(committed, "report")
 
 
 def test_the_first_table_has_all_items(text: str) -> None:
-    found = read(RESULTS / "experiments")
+    found = read(RESULTS / "experiments", mixed=True)
     _, *rows = Page(text).tables[0]
     assert [row[1] for row in rows] == [item.label for item in all_items()]
     assert [row[2] for row in rows] == [item.claim for item in all_items()]
@@ -129,7 +129,7 @@ def test_links_and_clips_lead_somewhere(text: str) -> None:
 
 
 def test_every_item_tells_where_it_was_measured_and_how_to_do_it_again(text: str) -> None:
-    found = read(RESULTS / "experiments")
+    found = read(RESULTS / "experiments", mixed=True)
     for outcome in outcomes(found.results, found.failures):
         section = text.partition(f'id="{outcome.item.key}"')[2].partition("</section>")[0]
         for each in outcome.measured:
@@ -156,7 +156,7 @@ def test_without_results_there_are_all_lines_and_the_papers_numbers() -> None:
 
 
 def test_smoke_says_that_it_tells_nothing() -> None:
-    found = read(RESULTS / "experiments")
+    found = read(RESULTS / "experiments", mixed=True)
     blocks = report(found, [], "c")
     assert "tell nothing" not in markdown(blocks, "report")
     (name, result), *_ = found.results.items()

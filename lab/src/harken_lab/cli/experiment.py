@@ -184,8 +184,8 @@ def _show_table(screen: Screen, title: str, headings: list[str], cells: list[lis
 def _show_finding(screen: Screen, finding: Finding) -> None:
     from rich.text import Text
 
-    verdicts = {True: ("holds", "bold green"), False: ("does not hold", "bold red"), None: ("cannot be told", "bold")}
-    screen.show(Text.assemble("\n", verdicts[finding.holds], f": {finding.claim}"), wrap=True)
+    styles = {True: "bold green", False: "bold red", None: "bold"}
+    screen.show(Text.assemble("\n", (finding.verdict, styles[finding.holds]), f": {finding.claim}"), wrap=True)
     for what, text in (("paper", finding.paper_figure), ("here", finding.ours), ("why", finding.why)):
         if text:
             screen.show(f"  {what}: {text}", wrap=True)

@@ -22,7 +22,8 @@ EXAMPLES = """\b
 Examples:
   harken report
   harken report --scale smoke --output /tmp/report
-  harken report --from benchmarks/results/experiments --output docs
+  harken report --plan
+  harken report --mixed --from benchmarks/results/experiments --output docs
 
 The folder gets report.html, report.md with its charts in report/, and the
 results of the experiments in results/. Experiments that have a result there are
@@ -50,23 +51,32 @@ def report(
         Path | None,
         typer.Option(metavar="DIR", help="A folder with results of benchmarks. [default: that of a clone]"),
     ] = None,
+    mixed: Annotated[
+        bool, typer.Option("--mixed", help="Mix results of different commits, and say which is which.")
+    ] = (False),
+    plan: Annotated[bool, typer.Option("--plan", help="Measure nothing; say how long each experiment takes.")] = False,
     json: Json = False,
     verbose: Verbose = 0,
 ) -> None:
     """Write a report of all experiments and benchmarks.
 
     For every table and figure of the five papers it has the paper's claim, its numbers beside ours, and whether the
-    claim holds here. Experiments without a result in the folder are run first; benchmarks are only read. The exit
-    code is 1 if an experiment could not be measured.
+    claim holds here. Experiments without a result in the folder are run first; benchmarks are only read. Results of
+    different commits of src and lab/src are not mixed without --mixed: those in the folder are measured again, and
+    benchmarks of other commits are left out. The exit code is 1 if an experiment could not be measured.
     """
     with session(json, verbose) as screen:
         from harken_lab.harness.charts import require_altair
 
         _check_options(scale, seed, fresh, results)
+        if plan:
+            _show_plan(screen, scale or "laptop", results or output / _RESULTS)
+            return
         require_altair()
         saved = _benchmarks(benchmarks)
-        measured = _measurements(screen, scale or "laptop", seed or 0, fresh, output, results)
-        pages = _write(screen, measured, saved, output, _command(scale, seed, output, results, benchmarks))
+        measured = _measurements(screen, scale or "laptop", seed or 0, fresh, output, results, mixed)
+        command = _command(scale, seed, output, results, benchmarks, mixed)
+        pages = _write(screen, measured, saved, output, command, mixed)
         _show(screen, measured, pages)
         if measured.failures:
             raise typer.Exit(ExitCode.FAULTS)
@@ -93,30 +103,51 @@ def _benchmarks(folder: Path | None) -> list[BenchmarkResult]:
     return read_benchmarks(folder or BENCHMARKS / "results")
 
 
+def _show_plan(screen: Screen, scale: str, folder: Path) -> None:
+    from harken_lab.experiments import EXPERIMENTS
+    from harken_lab.experiments.experiment_pages import results
+    from harken_lab.experiments.run_plan import planned_minutes
+
+    minutes = planned_minutes(EXPERIMENTS, scale, results(folder))
+    for name, each in minutes.items():
+        if screen.json:
+            screen.line({"kind": "plan", "experiment": name, "scale": scale, "minutes": each})
+        else:
+            screen.show(f"{name:24}{'unknown' if each is None else f'{each:5.1f} minutes'}")
+    known = [each for each in minutes.values() if each is not None]
+    if known and not screen.json:
+        screen.show(f"{'together':24}{sum(known):5.1f} minutes at scale {scale}")
+
+
 def _measurements(
-    screen: Screen, scale: str, seed: int, fresh: bool, output: Path, results: Path | None
+    screen: Screen, scale: str, seed: int, fresh: bool, output: Path, results: Path | None, mixed: bool
 ) -> Measurements:
     from harken_lab.report.measuring import measure, read
 
     if results is not None:
-        return read(results)
-    return measure(output / _RESULTS, scale, seed, progress(screen), fresh=fresh)
+        return read(results, mixed=mixed)
+    return measure(output / _RESULTS, scale, seed, progress(screen), fresh=fresh, mixed=mixed)
 
 
-def _command(scale: str | None, seed: int | None, output: Path, results: Path | None, benchmarks: Path | None) -> str:
+def _command(
+    scale: str | None, seed: int | None, output: Path, results: Path | None, benchmarks: Path | None, mixed: bool
+) -> str:
     """The command that makes the same report."""
     options = {"--scale": scale, "--seed": seed, "--from": results, "--benchmarks": benchmarks, "--output": output}
-    return " ".join(["harken report", *(f"{name} {value}" for name, value in options.items() if value is not None)])
+    words = [f"{name} {value}" for name, value in options.items() if value is not None]
+    return " ".join(["harken report", *(["--mixed"] if mixed else []), *words])
 
 
 def _write(
-    screen: Screen, measured: Measurements, saved: list[BenchmarkResult], output: Path, command: str
+    screen: Screen, measured: Measurements, saved: list[BenchmarkResult], output: Path, command: str, mixed: bool
 ) -> list[Path]:
     from harken_lab.report.report_files import write
+    from harken_lab.report.result_origins import of_the_same
     from harken_lab.report.sections import report as document
 
     screen.aside({"kind": "progress", "message": "drawing"}, "drawing the charts")
-    return write(document(measured, saved, command), output)
+    same, left_out = (saved, []) if mixed else of_the_same(saved, measured.results.values())
+    return write(document(measured, same, command, left_out), output)
 
 
 def _show(screen: Screen, measured: Measurements, pages: list[Path]) -> None:

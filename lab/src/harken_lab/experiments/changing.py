@@ -15,6 +15,7 @@ from harken.matchers import Entry
 from harken.matchers.roles import AddsInBulk, Plans
 from harken_lab.experiments.figure_rows import Row
 from harken_lab.experiments.running import Run, rejection, row_of
+from harken_lab.experiments.spreads import ROUNDS
 from harken_lab.harness.contestants import Contestant, entries_of, rows_of
 from harken_lab.harness.live import LiveMatcher
 from harken_lab.harness.verified_answers import title
@@ -76,7 +77,8 @@ class _Changing:
             if self._in_bulk:
                 seconds.setdefault("insert_rows_us", []).append(self._seconds(lambda: self._add_rows(rows)))
                 live.remove(entries)
-        return {"changes": count} | {name: round(median(times) / count * 1e6, 3) for name, times in seconds.items()}
+        rounds = {name: [round(each / count * 1e6, 3) for each in times] for name, times in seconds.items()}
+        return {"changes": count} | {name: median(times) for name, times in rounds.items()} | {ROUNDS: rounds}
 
     def _count(self) -> int:
         """The number of changes that fit a turn. The first try only warms up."""

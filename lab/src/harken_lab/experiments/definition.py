@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from harken.errors import CapabilityError
@@ -46,18 +48,25 @@ class Experiment:
     measure: Callable[[Run], Iterable[Row]]
     judge: Callable[[WorkloadRows], Iterable[Finding]]
     plots: tuple[Plot | Dots, ...] = ()
+    seeds: int = 1
+    """The seeds of all scales but smoke. More than 1 where verdicts depend on times of what was drawn."""
 
     def run(self, scale: str, seed: int, tell: Tell, **parameters: Any) -> ExperimentResult:
         """Measure, and judge the claims by the figures. `parameters` override those of the scale."""
         from harken_lab.experiments.running import PACES, Run
+        from harken_lab.experiments.seeds import merged
 
         if scale not in self.scales:
             raise CapabilityError(f"there is no scale `{scale}`", hint=f"there are: {', '.join(self.scales)}")
-        chosen = dict(self.scales[scale]) | parameters
-        run = Run(chosen, PACES[scale], seed, lambda text: tell(f"{self.name}: {text}"))
-        rows = list(self.measure(run))
-        parts = (self.name, self.title, self.paper, scale, seed, environment("numba"), chosen, rows)
-        return ExperimentResult(*parts).judged(self)
+        chosen, where, started = dict(self.scales[scale]) | parameters, environment("numba"), perf_counter()
+        seeds = 1 if scale == "smoke" else self.seeds
+        runs = [Run(chosen, PACES[scale], seed + place, partial(self._tell, tell)) for place in range(seeds)]
+        rows = merged([list(self.measure(run)) for run in runs])
+        parts = (self.name, self.title, self.paper, scale, seed, where, chosen, rows)
+        return ExperimentResult(*parts, seeds=seeds, seconds=round(perf_counter() - started, 1)).judged(self)
+
+    def _tell(self, tell: Tell, text: str) -> None:
+        tell(f"{self.name}: {text}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +82,15 @@ class ExperimentResult:
     parameters: dict[str, Any]
     rows: list[Row]
     findings: list[Finding] = field(default_factory=list)
+    seeds: int = 1
+    """How many seeds were measured, from `seed` on."""
+    seconds: float | None = None
+    """How long it took."""
+
+    @property
+    def drawn(self) -> str:
+        """The seeds in words."""
+        return f"seed {self.seed}" if self.seeds == 1 else f"seeds {self.seed} to {self.seed + self.seeds - 1}"
 
     def judged(self, experiment: Experiment) -> ExperimentResult:
         """The same measurements with the findings that follow from them."""

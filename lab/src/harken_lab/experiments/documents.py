@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, islice
-from pathlib import Path
 from random import Random
 from statistics import median
-from tempfile import TemporaryDirectory
 from time import perf_counter
 
 import numpy as np
@@ -30,8 +28,6 @@ _CHUNK = 100_000
 _WARM_UP = 200
 _VERIFIED, _EXPLAINED = 4, 60
 """Documents that are verified; and random subscriptions that are explained for each, besides matching ones."""
-_RELOADED = 3
-"""How often an engine is reloaded. The quickest time counts."""
 
 
 def model_of(name: str, **parameters: object) -> Model:
@@ -69,7 +65,6 @@ def warm_up(texts: Iterable[str], documents: Sequence[bytes]) -> None:
     engine, _ = filled_engine(islice(texts, _WARM_UP), lambda text: None)
     _parse(documents[:_WARM_UP])
     engine.match_batch(documents[:_WARM_UP])
-    _reloaded_seconds(engine, documents[:_WARM_UP])
 
 
 def measure_documents(run: Run, engine: Engine, documents: Sequence[bytes]) -> Row:
@@ -80,7 +75,6 @@ def measure_documents(run: Run, engine: Engine, documents: Sequence[bytes]) -> R
     timings = interleaved(turns, run.pace.rounds)
     matches = sum(engine.match_batch(documents).counts)
     stats = engine.stats()["documents"]
-    reloaded, second = _reloaded_seconds(engine, documents)
     seconds = timings[XPATH].median
     return {
         **timed(timings[XPATH].microseconds(len(documents))),
@@ -92,7 +86,6 @@ def measure_documents(run: Run, engine: Engine, documents: Sequence[bytes]) -> R
         "first_seconds": round(first, 4),
         "parse_seconds": round(timings["parse"].median, 4),
         "parse_share": round(median(timings["parse"].times(timings[XPATH])), 4),
-        "path_seconds": round(max(0.0, reloaded - second), 4),
         "documents_per_second": round(len(documents) / seconds, 1),
         "tag_paths": stats["tag_paths"],
         "bytes": sum(stats["memory"].values()),
@@ -111,21 +104,6 @@ def verify_documents(engine: Engine, documents: Sequence[bytes], seed: int) -> N
                 raise WrongAnswerError(
                     f"{engine.subscription(id).where} {outcome}, but its explanation says otherwise: {document!r:.500}"
                 )
-
-
-def _reloaded_seconds(engine: Engine, documents: Sequence[bytes]) -> tuple[float, float]:
-    """Seconds of the first and second match of a reloaded engine.
-
-    It still has its statistics, but has to match linear paths with tag paths again.
-    """
-    with TemporaryDirectory() as folder:
-        engine.save(Path(folder, "engine"))
-        times = []
-        for _ in range(_RELOADED):
-            reloaded = Engine.load(Path(folder, "engine"))
-            times.append([_seconds(lambda each=reloaded: each.match_batch(documents)) for _ in range(2)])  # type: ignore[misc]
-        first, second = map(min, zip(*times, strict=True))
-        return first, second
 
 
 def _parse(documents: Sequence[bytes]) -> object:

@@ -20,11 +20,14 @@ from harken.matchers.algorithm_registry import ALGORITHMS, DEFAULT_ALGORITHM
 from harken_lab.experiments import EXPERIMENTS, find_experiment
 from harken_lab.experiments.definition import ExperimentResult, read_result
 from harken_lab.experiments.figure_rows import Row, WorkloadRows
-from harken_lab.experiments.findings import Finding
+from harken_lab.experiments.findings import UNMEASURED, Finding
+from harken_lab.experiments.run_plan import planned_minutes
 from harken_lab.harness.charts import shown
+from harken_lab.harness.source_state import UNKNOWN
 
 _PART = re.compile(r"(?P<head><!-- generated: (?P<name>[a-z-]+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL)
-HOLDS = {True: "yes", False: "**no**", None: "cannot be told"}
+VERDICTS = {"holds": "yes", "does not hold": "**no**", "cannot be told": "cannot be told", UNMEASURED: UNMEASURED}
+"""How the verdicts of findings are written in tables."""
 FINDINGS = ("the paper's claim", "its figure", "here", "holds", "why")
 """The columns of a table of findings."""
 _MEASURED = {
@@ -129,10 +132,13 @@ def _matches(rows: WorkloadRows) -> str:
 
 
 def origin(result: ExperimentResult) -> str:
-    """The scale and the seed of a result, and where it was measured."""
+    """The scale, the seeds and the commit of a result, and where and when it was measured."""
     where = result.environment
+    commit = where.get("commit", UNKNOWN)
+    made = "an unknown commit" if commit == UNKNOWN else f"commit {commit[:12]}"
+    date = f", {where['date'][:10]}" if "date" in where else ""
     return (
-        f"Scale `{result.scale}`, seed {result.seed}, on {where['processor']} ({where['cores']} cores, "
+        f"Scale `{result.scale}`, {result.drawn}, of {made}{date}, on {where['processor']} ({where['cores']} cores, "
         f"{where['memory_gib']:g} GiB), Python {where['python']}."
     )
 
@@ -143,6 +149,25 @@ def _experiments(folder: Path) -> Lines:
     yield from table_lines(["name", "what", "paper"], rows)
 
 
+def _durations(folder: Path) -> Lines:
+    """How long each experiment takes at laptop scale, and with how many seeds."""
+    saved = {result.experiment: result for result in results(folder)}
+    minutes = planned_minutes(EXPERIMENTS, "laptop", saved.values())
+    known = [each for each in minutes.values() if each is not None]
+    yield f"Together {sum(known):.0f} minutes."
+    yield ""
+    rows = (
+        (
+            f"`{name}`",
+            str(find_experiment(name).seeds),
+            "unknown" if each is None else f"{each:.1f}",
+            "measured" if name in saved and saved[name].seconds else "estimated",
+        )
+        for name, each in minutes.items()
+    )
+    yield from table_lines(("experiment", "seeds", "minutes", ""), rows)
+
+
 def _findings(folder: Path) -> Lines:
     """The papers' claims beside our figures."""
     judged = [result for result in results(folder) if result.findings]
@@ -150,8 +175,12 @@ def _findings(folder: Path) -> Lines:
         yield "Nothing was measured yet: `harken experiment all --output benchmarks/results/experiments`."
         return
     every = [finding for result in judged for finding in result.findings]
-    counts = {holds: sum(finding.holds is holds for finding in every) for holds in HOLDS}
-    yield f"{counts[True]} of {len(every)} claims hold, {counts[False]} do not, {counts[None]} cannot be told."
+    counts = {verdict: sum(finding.verdict == verdict for finding in every) for verdict in VERDICTS}
+    holding, failing, untold, unmeasured = counts.values()
+    yield (
+        f"{holding} of {len(every)} claims hold, {failing} do not, {untold} cannot be told, {unmeasured} are not "
+        "measured."
+    )
     for result in judged:
         yield ""
         yield f"### {result.experiment}"
@@ -163,7 +192,7 @@ def _findings(folder: Path) -> Lines:
 
 def finding_cells(finding: Finding) -> list[str]:
     """The cells of a finding in a table of findings."""
-    return [finding.claim, finding.paper_figure, finding.ours, HOLDS[finding.holds], finding.why]
+    return [finding.claim, finding.paper_figure, finding.ours, VERDICTS[finding.verdict], finding.why]
 
 
 def table_lines(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Lines:
@@ -181,6 +210,7 @@ PARTS: dict[str, Callable[[Path], Lines]] = {
     "capabilities": _capabilities,
     "measured": _measured,
     "experiments": _experiments,
+    "durations": _durations,
     "findings": _findings,
 }
 

@@ -1,19 +1,17 @@
-"""Whether a paper's claims hold here. They are judged by ratios, with a margin that the finding states."""
+"""Whether a paper's claims hold here. They are judged by ratios, with a margin and a spread that the finding states."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harken_lab.experiments.figure_rows import TIME, WorkloadRows
+from harken_lab.experiments.margins import ALIKE, LESS
+from harken_lab.experiments.spreads import FigureSpread, everywhere, majority, spreads, within
 from harken_lab.harness.charts import shown
 
-MARGIN = 1.1
-"""The least ratio of two figures at which the smaller counts as less."""
-ALIKE = 1.25
-"""The greatest ratio of two figures at which they count as the same."""
-
+UNMEASURED = "not measured"
+_DIVIDED = "It holds at some sizes and not at others, and neither are most of them."
 _UNITS = {TIME: "µs", "fill_seconds": "s", "insert_us": "µs", "delete_us": "µs", "insert_rows_us": "µs"}
 
 
@@ -25,8 +23,16 @@ class Finding:
     paper_figure: str
     ours: str
     holds: bool | None
-    """None if this scale cannot tell."""
+    """None if it cannot be told, or was not measured."""
     why: str
+    is_measured: bool = True
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in words."""
+        if not self.is_measured:
+            return UNMEASURED
+        return {True: "holds", False: "does not hold", None: "cannot be told"}[self.holds]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +41,17 @@ class Claim:
 
     text: str
     paper_figure: str
-    because: str
-    otherwise: str
+    because: str = ""
+    otherwise: str = ""
 
     def judged(self, holds: bool | None, ours: str, why: str | None = None) -> Finding:
         """The finding. `why` replaces the claim's explanation."""
-        usual = "" if holds is None else self.because if holds else self.otherwise
+        usual = "The margin lies within the spread." if holds is None else self.because if holds else self.otherwise
         return Finding(self.text, self.paper_figure, ours, holds, why or usual)
 
-    def unmeasured(self, why: str) -> Finding:
-        return self.judged(None, "not measured", why)
+    def unmeasured(self, why: str, ours: str = UNMEASURED) -> Finding:
+        """The finding where the claim was not measured. `ours` may say what was measured in its place."""
+        return Finding(self.text, self.paper_figure, ours, None, why, is_measured=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,37 +61,41 @@ class Pair:
     place: int
     one: float
     other: float
+    ratio: FigureSpread
+    """The second figure divided by the first."""
     text: str
     """Both figures and their ratio, for a finding."""
-
-    @property
-    def ratio(self) -> float:
-        """The second figure divided by the first."""
-        return self.other / self.one
 
 
 def pairs(rows: WorkloadRows, one: str, other: str, field: str = TIME) -> list[Pair]:
     """The figures of two contestants at every size that both have, ascending, unless the first is 0."""
     unit = _UNITS.get(field, "bytes")
-    figures, others = (rows.points(field, entrant=each) for each in (one, other))
+    firsts, seconds = (spreads(rows, field, entrant=each) for each in (one, other))
     compared = []
     for place in rows.shared(field, (one, other)):
-        first, second = figures[place], others[place]
-        if first > 0:
-            ratio = f"{shown(second / first)} times"
-            text = f"{one} {shown(first)} {unit}, {other} {shown(second)} {unit}: {ratio}, at {place:,} subscriptions"
-            compared.append(Pair(place, first, second, text))
+        first, second = firsts[place], seconds[place]
+        if first.least > 0:
+            ratio = second / first
+            figures = f"{one} {shown(first.middle)} {unit}, {other} {shown(second.middle)} {unit}"
+            text = f"{figures}: {ratio} times, at {place:,} subscriptions"
+            compared.append(Pair(place, first.middle, second.middle, ratio, text))
     return compared
 
 
+def at_sizes(compared: Sequence[Pair], verdicts: Sequence[bool | None]) -> str:
+    """The ratios at all sizes, with the verdicts that are not True."""
+    words = {True: "", False: " no", None: " ?"}
+    return ", ".join(
+        f"{each.place:,}: {shown(each.ratio.middle)}{words[verdict]}"
+        for each, verdict in zip(compared, verdicts, strict=True)
+    )
+
+
 def less(
-    claim: Claim, rows: WorkloadRows, smaller: str, larger: str, field: str = TIME, margin: float = MARGIN
+    claim: Claim, rows: WorkloadRows, smaller: str, larger: str, field: str = TIME, margin: float = LESS
 ) -> Finding:
-    """Whether one contestant needs less than another, at the largest size that both have."""
-    compared = pairs(rows, smaller, larger, field)
-    if not compared:
-        return claim.unmeasured(missing(rows, smaller, larger))
-    return claim.judged(compared[-1].ratio >= margin, f"{compared[-1].text} (holds from {shown(margin)})")
+    """Whether one contestant needs less than another, at most of the sizes that both have."""
+    return _ratios(claim, rows, (smaller, larger), field, (margin, float("inf")), f"from {shown(margin)}")
 
 
 def less_everywhere(claim: Claim, rows: WorkloadRows, smaller: str, larger: str) -> Finding:
@@ -92,36 +103,36 @@ def less_everywhere(claim: Claim, rows: WorkloadRows, smaller: str, larger: str)
     compared = pairs(rows, smaller, larger)
     if not compared:
         return claim.unmeasured(missing(rows, smaller, larger))
-    ratios = ", ".join(f"{each.place:,}: {shown(each.ratio)}" for each in compared)
-    ours = f"{larger} by {smaller}, by subscriptions: {ratios} (holds from {MARGIN:g} at all sizes)"
-    return claim.judged(all(each.ratio >= MARGIN for each in compared), ours)
+    verdicts = [within(each.ratio, LESS) for each in compared]
+    ours = f"{larger} by {smaller}, by subscriptions: {at_sizes(compared, verdicts)} (holds from {LESS:g} at all sizes)"
+    return claim.judged(everywhere(verdicts), ours)
 
 
 def about(
-    claim: Claim, rows: WorkloadRows, one: str, other: str, factor: float, within: float, field: str = TIME
+    claim: Claim, rows: WorkloadRows, one: str, other: str, margin: tuple[float, float], field: str = TIME
 ) -> Finding:
-    """Whether one contestant needs `factor` times what another does, give or take a factor of `within`."""
-    compared = pairs(rows, one, other, field)
+    """Whether the second contestant needs a multiple of the first's within the margin, at most of the sizes."""
+    return _ratios(claim, rows, (one, other), field, margin, f"from {shown(margin[0])} to {shown(margin[1])}")
+
+
+def alike(claim: Claim, rows: WorkloadRows, one: str, other: str, field: str = TIME) -> Finding:
+    """Whether two contestants need the same."""
+    return about(claim, rows, one, other, (1 / ALIKE, ALIKE), field)
+
+
+def _ratios(
+    claim: Claim, rows: WorkloadRows, names: tuple[str, str], field: str, margin: tuple[float, float], rule: str
+) -> Finding:
+    compared = pairs(rows, *names, field)
     if not compared:
-        return claim.unmeasured(missing(rows, one, other))
-    least, most = factor / within, factor * within
-    ours = f"{compared[-1].text} (holds from {shown(least)} to {shown(most)})"
-    return claim.judged(least <= compared[-1].ratio <= most, ours)
-
-
-def alike(claim: Claim, rows: WorkloadRows, one: str, other: str) -> Finding:
-    """Whether two contestants need the same time."""
-    return about(claim, rows, one, other, 1.0, ALIKE)
-
-
-def exponent(points: Mapping[int, float]) -> float | None:
-    """The exponent of a figure's growth with the size, by least squares on the logarithms; None for one point."""
-    logs = [(math.log(size), math.log(value)) for size, value in points.items() if value > 0]
-    if len(logs) < 2:
-        return None
-    mean_x, mean_y = (sum(each) / len(logs) for each in zip(*logs, strict=True))
-    spread = math.fsum((x - mean_x) * (x - mean_x) for x, _ in logs)
-    return math.fsum((x - mean_x) * (y - mean_y) for x, y in logs) / spread
+        return claim.unmeasured(missing(rows, *names))
+    if len(compared) == 1:
+        return claim.judged(within(compared[0].ratio, *margin), f"{compared[0].text} (holds {rule})")
+    verdicts = [within(each.ratio, *margin) for each in compared]
+    ours = f"{compared[-1].text}; by subscriptions: {at_sizes(compared, verdicts)} (holds {rule} at most sizes)"
+    verdict = majority(verdicts)
+    is_divided = verdict is None and {True, False} <= set(verdicts)
+    return claim.judged(verdict, ours, _DIVIDED if is_divided else None)
 
 
 def missing(rows: WorkloadRows, *contestants: str) -> str:

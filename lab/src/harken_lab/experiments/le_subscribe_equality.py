@@ -7,10 +7,12 @@ from itertools import pairwise
 
 from harken_lab.experiments.definition import LE_SUBSCRIBE, Experiment
 from harken_lab.experiments.figure_rows import TIME, Row, WorkloadRows
-from harken_lab.experiments.findings import MARGIN, Claim, Finding, alike, less, missing
+from harken_lab.experiments.findings import Claim, Finding, alike, less, missing
 from harken_lab.experiments.le_subscribe_sizes import EQUALITY, FAIR, QUARANTINE, THREE
+from harken_lab.experiments.margins import LESS
 from harken_lab.experiments.plotting import Plot
 from harken_lab.experiments.running import Run
+from harken_lab.experiments.spreads import everywhere, spreads, within
 from harken_lab.harness.charts import shown
 from harken_lab.harness.contestants import Contestant
 
@@ -32,14 +34,14 @@ def judge(rows: WorkloadRows) -> Iterator[Finding]:
 
 def _falls(rows: WorkloadRows, name: str) -> Finding:
     claim = _falling(name)
-    points = rows.points(TIME, "equality", entrant=name)
+    points = spreads(rows, TIME, "equality", entrant=name)
     if len(points) < 2:
         return claim.unmeasured(missing(rows, name))
-    ours = ", ".join(f"p = {share:g}: {shown(value)} µs" for share, value in points.items())
+    ours = ", ".join(f"p = {share:g}: {shown(each.middle)} µs" for share, each in points.items())
     times = list(points.values())
-    holds = times[0] >= MARGIN * times[-1] and all(after <= MARGIN * before for before, after in pairwise(times))
-    rule = f"holds if the first is {MARGIN:g} times the last, and no step rises by more than that"
-    return claim.judged(holds, f"{ours} ({rule})")
+    steps = [within(after / before, most=LESS) for before, after in pairwise(times)]
+    rule = f"holds if the first is {LESS:g} times the last, and no step rises by more than that"
+    return claim.judged(everywhere([within(times[0] / times[-1], LESS), *steps]), f"{ours} ({rule})")
 
 
 def _falling(name: str) -> Claim:
@@ -77,6 +79,7 @@ EXPERIMENT = Experiment(
     },
     measure=measure,
     judge=judge,
+    seeds=3,
     plots=(
         Plot(
             "time", "Time of an event by the share of equalities", "equality", x_title="p", facet=None, is_log_x=False

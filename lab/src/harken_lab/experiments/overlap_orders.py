@@ -11,8 +11,9 @@ import numpy as np
 
 from harken_lab.experiments.definition import OVERLAPPING, Experiment
 from harken_lab.experiments.figure_rows import Row, WorkloadRows
-from harken_lab.experiments.findings import ALIKE, Claim, Finding, exponent
+from harken_lab.experiments.findings import Claim, Finding
 from harken_lab.experiments.least_evaluations import least, touched
+from harken_lab.experiments.margins import ADAPTIVE_AIM, ALIKE, ALMOST_80_LESS, NEARLY_ALL, SUBLINEAR
 from harken_lab.experiments.ordered import (
     ADAPTIVE,
     EVALUATED,
@@ -23,6 +24,7 @@ from harken_lab.experiments.ordered import (
     SUBORDER,
     GraphRunner,
     Spent,
+    as_published,
     drawings,
     events_of,
     means,
@@ -32,6 +34,16 @@ from harken_lab.experiments.ordered import (
 )
 from harken_lab.experiments.plotting import Plot
 from harken_lab.experiments.running import Run
+from harken_lab.experiments.spreads import (
+    FigureSpread,
+    below,
+    everywhere,
+    growth_of,
+    mean_of,
+    spread_of,
+    spreads,
+    within,
+)
 from harken_lab.harness.charts import shown
 from harken_lab.workloads.overlap import Overlap, Overlapping
 
@@ -44,11 +56,6 @@ _PAPER = {
     (7, 20_000, 5_000, 5): {SEQUENTIAL: 1_593},
     (7, 20_000, 5_000, 11): {SEQUENTIAL: 1_784},
 }
-_ALMOST_80 = 0.25
-"""The largest share of naive that counts as almost 80 % less."""
-_AIM = 0.9
-_LINEAR = 0.9
-"""The exponent from which growth counts as linear."""
 
 
 class Point(NamedTuple):
@@ -116,6 +123,10 @@ def _evidence(point: Point, drawn: Overlapping) -> Row:
 
 
 def judge(rows: WorkloadRows) -> Iterator[Finding]:
+    return as_published(_findings(rows), rows)
+
+
+def _findings(rows: WorkloadRows) -> Iterator[Finding]:
     yield _never_above(_FIRST, rows, SEQUENTIAL, NAIVE)
     yield _never_above(_SECOND, rows, SUBORDER, SEQUENTIAL)
     yield _never_above(_THIRD, rows, ADAPTIVE, SEQUENTIAL)
@@ -132,34 +143,36 @@ def judge(rows: WorkloadRows) -> Iterator[Finding]:
     yield _skewed(rows)
 
 
-def _at(rows: WorkloadRows, figure: int, entrant: str) -> dict[Any, float]:
-    return rows.points(EVALUATED, by="place", figure=figure, entrant=entrant)
+def _at(rows: WorkloadRows, figure: int, entrant: str) -> dict[Any, FigureSpread]:
+    return spreads(rows, EVALUATED, "place", figure=figure, entrant=entrant)
 
 
 def _never_above(claim: Claim, rows: WorkloadRows, smaller: str, larger: str) -> Finding:
     quotients = ratios(rows, smaller, larger)
     if not quotients:
         return claim.unmeasured("nothing was measured")
-    (figure, place), most = max(quotients.items(), key=lambda each: each[1])
-    above = sum(ratio > 1 for ratio in quotients.values())
+    (figure, place), most = max(quotients.items(), key=lambda each: each[1].middle)
+    verdicts = [within(ratio, most=1) for ratio in quotients.values()]
+    least = min(ratio.middle for ratio in quotients.values())
     ours = (
-        f"{smaller} by {larger}: {shown(min(quotients.values()))} to {shown(most)}, the most in figure {figure} at "
-        f"{place:,g}; above 1 at {above} of {len(quotients)} points"
+        f"{smaller} by {larger}: {shown(least)} to {shown(most.middle)}, the most in figure {figure} at "
+        f"{place:,g}; above 1 at {verdicts.count(False)} of {len(quotients)} points"
     )
-    return claim.judged(above == 0, ours)
+    return claim.judged(everywhere(verdicts), ours)
 
 
 def _on_average(rows: WorkloadRows) -> Finding:
-    quotients = ratios(rows, ADAPTIVE, SUBORDER)
+    quotients = list(ratios(rows, ADAPTIVE, SUBORDER).values())
     bound = ratios(rows, ADAPTIVE, BOUND)
     if not quotients:
         return _AVERAGE.unmeasured("nothing was measured")
-    mean = fmean(quotients.values())
+    mean, middles = mean_of(quotients), [each.middle for each in quotients]
+    times_least = fmean(each.middle for each in bound.values())
     ours = (
-        f"{shown(mean)} times on average, {shown(min(quotients.values()))} to {shown(max(quotients.values()))}; "
-        f"{shown(fmean(bound.values()))} times the least that is needed with all outcomes known (holds up to {_AIM:g})"
+        f"{mean} times on average, {shown(min(middles))} to {shown(max(middles))}; "
+        f"{shown(times_least)} times the least that is needed with all outcomes known (holds up to {ADAPTIVE_AIM:g})"
     )
-    return _AVERAGE.judged(mean <= _AIM, ours)
+    return _AVERAGE.judged(within(mean, most=ADAPTIVE_AIM), ours)
 
 
 def _of_paper(rows: WorkloadRows, figure: int, entrant: str) -> Row | None:
@@ -173,10 +186,11 @@ def _reduced(rows: WorkloadRows) -> Finding:
     if row is None:
         return _REDUCED.unmeasured("this scale does not have 80,000 subscriptions and 40,000 predicates")
     figures = {name: _at(rows, 4, name)[row["place"]] for name in (*ORDERS, BOUND)}
-    evaluations = ", ".join(f"{name} {shown(value)}" for name, value in figures.items())
-    share = figures[SUBORDER] / figures[NAIVE]
-    lower = f"{SUBORDER} {1 - share:.0%} below {NAIVE}, {ADAPTIVE} {1 - figures[ADAPTIVE] / figures[NAIVE]:.0%}"
-    return _REDUCED.judged(share <= _ALMOST_80, f"{evaluations}: {lower} (holds from {1 - _ALMOST_80:.0%})")
+    evaluations = ", ".join(f"{name} {shown(each.middle)}" for name, each in figures.items())
+    share, own = (figures[name] / figures[NAIVE] for name in (SUBORDER, ADAPTIVE))
+    lower = f"{SUBORDER} {1 - share.middle:.0%} below {NAIVE}, {ADAPTIVE} {1 - own.middle:.0%}"
+    verdict = within(share, most=ALMOST_80_LESS)
+    return _REDUCED.judged(verdict, f"{evaluations}: {lower} (holds from {1 - ALMOST_80_LESS:.0%})")
 
 
 def _possible(rows: WorkloadRows) -> Finding:
@@ -198,37 +212,39 @@ def _occurring(rows: WorkloadRows) -> Finding:
     if row is None:
         return _OCCURRING.unmeasured("this scale does not have 20,000 subscriptions and 30,000 predicates")
     figures = {name: _at(rows, 6, name)[row["place"]] for name in (*ORDERS, BOUND)}
-    evaluations = ", ".join(f"{name} {shown(value)}" for name, value in figures.items())
-    is_alike = all(1 / ALIKE <= figures[name] / paper <= ALIKE for name, paper in _PAPER[6, 20_000, 30_000, 5].items())
+    evaluations = ", ".join(f"{name} {shown(each.middle)}" for name, each in figures.items())
+    papers = _PAPER[6, 20_000, 30_000, 5].items()
+    verdicts = [within(figures[name] / FigureSpread.exact(paper), 1 / ALIKE, ALIKE) for name, paper in papers]
     ours = (
         f"{evaluations}; {row['distinct']:,} different predicates occur (holds if all three are within {ALIKE:g} times)"
     )
-    return _OCCURRING.judged(is_alike, ours)
+    return _OCCURRING.judged(everywhere(verdicts), ours)
 
 
 def _grows(claim: Claim, rows: WorkloadRows, orders: tuple[str, ...]) -> Finding:
-    fitted = {(figure, name): exponent(_at(rows, figure, name)) for figure in (4, 5) for name in (NAIVE, *orders)}
-    if any(power is None for power in fitted.values()):
-        return claim.unmeasured("it takes two sizes")
+    fitted = {(figure, name): growth_of(_at(rows, figure, name)) for figure in (4, 5) for name in (NAIVE, *orders)}
     powers = {key: power for key, power in fitted.items() if power is not None}
+    if len(powers) < len(fitted):
+        return claim.unmeasured("it takes two sizes")
     exponents = "; ".join(
-        f"figure {figure}: " + ", ".join(f"{name} as size^{powers[figure, name]:.2f}" for name in orders)
+        f"figure {figure}: " + ", ".join(f"{name} as size^{powers[figure, name].middle:.2f}" for name in orders)
         for figure in (4, 5)
     )
     if orders == (NAIVE,):
-        return claim.judged(min(powers.values()) >= _LINEAR, f"{exponents} (holds from {_LINEAR:g})")
-    holds = all(powers[figure, name] < powers[figure, NAIVE] for figure in (4, 5) for name in orders)
-    return claim.judged(holds, f"{exponents} (holds if each is below naive's)")
+        verdict = everywhere([within(each, SUBLINEAR) for each in powers.values()])
+        return claim.judged(verdict, f"{exponents} (holds from {SUBLINEAR:g})")
+    verdict = everywhere([below(powers[figure, name], powers[figure, NAIVE]) for figure in (4, 5) for name in orders])
+    return claim.judged(verdict, f"{exponents} (holds if each is below naive's)")
 
 
 def _more_predicates(rows: WorkloadRows) -> Finding:
-    fitted = {name: exponent(_at(rows, 6, name)) for name in ORDERS}
+    fitted = {name: growth_of(_at(rows, 6, name)) for name in ORDERS}
     powers = {name: power for name, power in fitted.items() if power is not None}
     if len(powers) < len(ORDERS):
         return _PREDICATES.unmeasured("it takes two numbers of predicates")
-    exponents = ", ".join(f"{name} as predicates^{power:.2f}" for name, power in powers.items())
-    holds = all(powers[name] < powers[NAIVE] for name in (SEQUENTIAL, SUBORDER, ADAPTIVE))
-    return _PREDICATES.judged(holds, f"{exponents} (holds if all are below naive's)")
+    exponents = ", ".join(f"{name} as predicates^{power.middle:.2f}" for name, power in powers.items())
+    verdict = everywhere([below(powers[name], powers[NAIVE]) for name in (SEQUENTIAL, SUBORDER, ADAPTIVE)])
+    return _PREDICATES.judged(verdict, f"{exponents} (holds if all are below naive's)")
 
 
 def _length(rows: WorkloadRows) -> Finding:
@@ -236,10 +252,12 @@ def _length(rows: WorkloadRows) -> Finding:
     if len(points[SEQUENTIAL]) < 2:
         return _LENGTH.unmeasured("it takes two lengths")
     first, last = min(points[SEQUENTIAL]), max(points[SEQUENTIAL])
-    ends = ", ".join(f"{name} {shown(each[first])} and {shown(each[last])}" for name, each in points.items())
+    ends = ", ".join(
+        f"{name} {shown(each[first].middle)} and {shown(each[last].middle)}" for name, each in points.items()
+    )
     growth = points[SEQUENTIAL][last] / points[SEQUENTIAL][first]
-    ours = f"at {first} and at {last}: {ends}; {SEQUENTIAL} {shown(growth)} times (holds up to {ALIKE:g})"
-    return _LENGTH.judged(growth <= ALIKE, ours)
+    ours = f"at {first} and at {last}: {ends}; {SEQUENTIAL} {growth} times (holds up to {ALIKE:g})"
+    return _LENGTH.judged(within(growth, most=ALIKE), ours)
 
 
 def _gap(rows: WorkloadRows) -> Finding:
@@ -247,25 +265,29 @@ def _gap(rows: WorkloadRows) -> Finding:
     if len(by_length) < 2:
         return _GAP.unmeasured("it takes two lengths")
     first, last = by_length[min(by_length)], by_length[max(by_length)]
-    gaps = ", ".join(f"{place:g}: {shown(ratio)}" for place, ratio in sorted(by_length.items()))
-    return _GAP.judged(abs(1 - last) < abs(1 - first), f"{SUBORDER} by {SEQUENTIAL}, by length: {gaps}")
+    gaps = ", ".join(f"{place:g}: {ratio}" for place, ratio in sorted(by_length.items()))
+    return _GAP.judged(below(first, last), f"{SUBORDER} by {SEQUENTIAL}, by length: {gaps}")
 
 
 def _all_predicates(rows: WorkloadRows) -> Finding:
-    shares = {row["place"]: row[EVALUATED] / row["predicates"] for row in rows.where(figure=7, entrant=NAIVE)}
+    measured = rows.where(figure=7, entrant=NAIVE)
+    shares = {row["place"]: spread_of(row, EVALUATED) / FigureSpread.exact(row["predicates"]) for row in measured}
     if not shares:
         return _ALL.unmeasured("nothing was measured")
-    by_length = ", ".join(f"{share:.0%} at length {place:g}" for place, share in shares.items())
-    return _ALL.judged(min(shares.values()) >= _LINEAR, f"{by_length} (holds from {_LINEAR:.0%})")
+    by_length = ", ".join(f"{share.middle:.0%} at length {place:g}" for place, share in shares.items())
+    verdict = everywhere([within(share, NEARLY_ALL) for share in shares.values()])
+    return _ALL.judged(verdict, f"{by_length} (holds from {NEARLY_ALL:.0%})")
 
 
 def _skewed(rows: WorkloadRows) -> Finding:
     points = {name: _at(rows, 8, name) for name in (SEQUENTIAL, SUBORDER, ADAPTIVE)}
     if len(points[SEQUENTIAL]) < 2:
         return _SKEWED.unmeasured("nothing was measured")
-    evaluations = "; ".join(f"{name} {', '.join(map(shown, each.values()))}" for name, each in points.items())
-    falls = all(after < before for each in points.values() for before, after in pairwise(each.values()))
-    return _SKEWED.judged(falls, f"uniform, then exponents 0.8, 1 and 1.2: {evaluations}")
+    evaluations = "; ".join(
+        f"{name} {', '.join(shown(each.middle) for each in values.values())}" for name, values in points.items()
+    )
+    falls = [below(after, before) for values in points.values() for before, after in pairwise(values.values())]
+    return _SKEWED.judged(everywhere(falls), f"uniform, then exponents 0.8, 1 and 1.2: {evaluations}")
 
 
 _READ = (

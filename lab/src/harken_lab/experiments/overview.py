@@ -11,7 +11,7 @@ from harken_lab.experiments.definition import Experiment
 from harken_lab.experiments.figure_rows import Row, WorkloadRows
 from harken_lab.experiments.findings import Finding
 from harken_lab.experiments.plotting import Dots
-from harken_lab.experiments.running import Run
+from harken_lab.experiments.running import Run, joined
 from harken_lab.harness.contestants import Contestant
 
 WORKLOADS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -33,7 +33,7 @@ def measure(run: Run) -> Iterator[Row]:
         filled = [each for each, row in zip(contestants, rows, strict=True) if "rejected" not in row]
         changes = {row["entrant"]: row for row in measure_changes(run, workload, filled)}
         for row in rows:
-            yield {**changes.get(row["entrant"], {}), **row}
+            yield joined(changes.get(row["entrant"], {}), row)
 
 
 def judge(rows: WorkloadRows) -> Iterator[Finding]:

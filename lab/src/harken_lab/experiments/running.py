@@ -14,7 +14,8 @@ import pyarrow as pa
 from harken.errors import CapabilityError, LimitError
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.roles import AddsInBulk
-from harken_lab.experiments.figure_rows import Row
+from harken_lab.experiments.figure_rows import TIME, Row
+from harken_lab.experiments.spreads import ROUNDS
 from harken_lab.harness.contestants import Contestant, FilledMatcher, sample_of
 from harken_lab.harness.learning import details_of
 from harken_lab.harness.rounds import Timing, interleaved
@@ -46,7 +47,7 @@ class ScalePace:
 
 PACES = {
     "smoke": ScalePace(rounds=2, seconds=0.02, patience=0.1, one_by_one=2_000),
-    "laptop": ScalePace(rounds=5, seconds=0.2, patience=0.25, one_by_one=400_000),
+    "laptop": ScalePace(rounds=3, seconds=0.2, patience=0.25, one_by_one=400_000),
     "full": ScalePace(rounds=7, seconds=1.5, patience=2.0, one_by_one=400_000),
 }
 
@@ -184,9 +185,16 @@ def row_of(contestant: Contestant, workload: Workload) -> Row:
 
 
 def timed(microseconds: Sequence[float]) -> Row:
-    """The fields of a row with the time of an event: in the median round, the quickest and the slowest."""
+    """The fields of a row with the time of an event: in the median round, the quickest and the slowest, and in all."""
     middle, least, most = median(microseconds), min(microseconds), max(microseconds)
-    return {"us_per_event": round(middle, 4), "least_us": round(least, 4), "most_us": round(most, 4)}
+    figures = {"us_per_event": round(middle, 4), "least_us": round(least, 4), "most_us": round(most, 4)}
+    return figures | {ROUNDS: {TIME: [round(each, 4) for each in microseconds]}}
+
+
+def joined(one: Row, other: Row) -> Row:
+    """The fields of two rows about the same contestant, the second's where both have one; rounds of both."""
+    rounds = one.get(ROUNDS, {}) | other.get(ROUNDS, {})
+    return {**one, **other, **({ROUNDS: rounds} if rounds else {})}
 
 
 def described(filled: FilledMatcher) -> Row:

@@ -5,16 +5,27 @@ from __future__ import annotations
 import os
 import platform
 import re
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from harken_lab.harness.source_state import source_state
 
 _PACKAGES = ("harken", "numba", "numpy", "pyarrow")
 
 
 def environment(*more_packages: str) -> dict[str, Any]:
-    """The processor, the memory, the system and the versions of what was measured."""
+    """The processor, the memory, the system, the versions and the sources of what was measured, and when.
+
+    `load` is the load average of the minute before the call.
+    """
+    state = source_state()
     return {
+        "commit": state.commit,
+        "sources": state.sources,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "load": round(os.getloadavg()[0], 2),
         "processor": _processor(),
         "cores": os.cpu_count(),
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from importlib.resources import files
 
-from harken_lab.experiments.experiment_pages import HOLDS
+from harken_lab.experiments.experiment_pages import VERDICTS
 from harken_lab.report.outcomes import Verdict
 from harken_lab.report.report_document import Block, Chart, Command, DataTable, Folded, Heading, Paragraph
 
@@ -21,9 +21,9 @@ _STANDING = {
     Verdict.IN_PART: "part",
     Verdict.FAILS: "no",
     Verdict.NOT_MEASURED: "open",
-    HOLDS[True]: "yes",
-    HOLDS[False]: "no",
-    HOLDS[None]: "open",
+    Verdict.UNTOLD: "open",
+    VERDICTS["holds"]: "yes",
+    VERDICTS["does not hold"]: "no",
 }
 """The CSS class of a table cell whose text is a verdict."""
 

@@ -13,6 +13,9 @@ from harken.versions.atomic import output_file
 from harken_lab.experiments import EXPERIMENTS, find_experiment
 from harken_lab.experiments.definition import ExperimentResult, Tell, read_result
 from harken_lab.experiments.experiment_pages import results
+from harken_lab.experiments.run_plan import planned_minutes
+from harken_lab.harness.source_state import source_state
+from harken_lab.report.result_origins import reject_mixture
 
 
 @dataclass(slots=True)
@@ -23,25 +26,38 @@ class Measurements:
     failures: dict[str, str] = field(default_factory=dict)
 
 
-def read(folder: str | Path) -> Measurements:
-    """Read the results in a folder, and measure nothing. Raises SourceError if there are none."""
+def read(folder: str | Path, *, mixed: bool = False) -> Measurements:
+    """Read the results in a folder, and measure nothing. Raises SourceError if there are none.
+
+    So it does if they are of different sources, unless they may be `mixed`.
+    """
     saved = {result.experiment: result for result in results(Path(folder))}
     if not saved:
         hint = "`harken experiment all --output FOLDER` writes them, and `harken report` without --from"
         raise SourceError(f"{folder} has no results of experiments", hint=hint)
+    if not mixed:
+        reject_mixture(saved.values())
     return Measurements(saved)
 
 
 def measure(
-    folder: str | Path, scale: str, seed: int, tell: Tell, *, fresh: bool = False, names: Sequence[str] | None = None
+    folder: str | Path,
+    scale: str,
+    seed: int,
+    tell: Tell,
+    *,
+    fresh: bool = False,
+    mixed: bool = False,
+    names: Sequence[str] | None = None,
 ) -> Measurements:
     """Run every experiment that has no result of this scale and seed in the folder, and write its result there.
 
-    An experiment that cannot be run is noted among the failures, and the others are run. Raises SourceError if the
-    folder or a result in it cannot be used.
+    A result of other sources than those that run is measured again, unless it may be `mixed` with them. An experiment
+    that cannot be run is noted among the failures, and the others are run. Raises SourceError if the folder or a result
+    in it cannot be used.
     """
     place, chosen = _folder(folder), list(EXPERIMENTS if names is None else names)
-    kept = {} if fresh else _kept(place, chosen, scale, seed)
+    kept = {} if fresh else _kept(place, chosen, scale, seed, mixed)
     if kept:
         tell(f"{len(kept)} of {len(chosen)} experiments are measured already: {', '.join(kept)}")
     measured = Measurements()
@@ -49,7 +65,9 @@ def measure(
         if name in kept:
             measured.results[name] = kept[name]
             continue
-        tell(f"experiment {number} of {len(chosen)}: {name}")
+        minutes = planned_minutes([name], scale, ())[name]
+        about = "" if minutes is None else f", about {minutes:g} minutes"
+        tell(f"experiment {number} of {len(chosen)}: {name}{about}")
         started = perf_counter()
         try:
             result = find_experiment(name).run(scale, seed, tell)
@@ -63,11 +81,13 @@ def measure(
     return measured
 
 
-def _kept(folder: Path, names: Sequence[str], scale: str, seed: int) -> dict[str, ExperimentResult]:
-    """Results of an earlier run with the same scale and seed."""
+def _kept(folder: Path, names: Sequence[str], scale: str, seed: int, mixed: bool) -> dict[str, ExperimentResult]:
+    """Results of an earlier run with the same scale and seed and, if they may not be mixed, of the same sources."""
     paths = {name: folder / f"{name}.json" for name in names}
     saved = {name: read_result(path) for name, path in paths.items() if path.exists()}
-    return {name: result for name, result in saved.items() if (result.scale, result.seed) == (scale, seed)}
+    same = {name: result for name, result in saved.items() if (result.scale, result.seed) == (scale, seed)}
+    sources = source_state().sources
+    return {name: each for name, each in same.items() if mixed or each.environment.get("sources") == sources}
 
 
 def _write(path: Path, result: ExperimentResult) -> None:

@@ -10,7 +10,7 @@ from itertools import chain
 
 from harken_lab.experiments import EXPERIMENTS, find_experiment
 from harken_lab.experiments.definition import Experiment, ExperimentResult
-from harken_lab.experiments.findings import Finding
+from harken_lab.experiments.findings import UNMEASURED, Finding
 from harken_lab.experiments.plotting import FROM_THE_PAPER, Dots, Plot, points_of
 from harken_lab.harness.charts import shown
 from harken_lab.report.items import PAPERS, Item, Paper
@@ -26,7 +26,8 @@ class Verdict(StrEnum):
     HOLDS = "holds"
     IN_PART = "holds in part"
     FAILS = "does not hold"
-    NOT_MEASURED = "not measured"
+    UNTOLD = "cannot be told"
+    NOT_MEASURED = UNMEASURED
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +57,15 @@ class ItemOutcome:
 
     @property
     def judged(self) -> list[Finding]:
-        """The findings that hold or do not hold; of others this scale cannot tell."""
+        """The findings that hold or do not hold; others cannot be told, or were not measured."""
         return [each for each in self.findings if each.holds is not None]
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the claim holds. Findings that could not be judged, or measured, count as not holding."""
+        """Whether the claim holds. Findings that cannot be told, or were not measured, count as not holding."""
         holding = sum(each.holds is True for each in self.judged)
         if not self.judged:
-            return Verdict.NOT_MEASURED
+            return Verdict.UNTOLD if any(each.is_measured for each in self.findings) else Verdict.NOT_MEASURED
         if holding == len(self.findings) and not self.missing:
             return Verdict.HOLDS
         return Verdict.IN_PART if holding else Verdict.FAILS
@@ -80,8 +81,10 @@ class ItemOutcome:
         """How many of the findings hold."""
         holding = sum(each.holds is True for each in self.judged)
         text = f"{holding} of {len(self.findings)} findings {'holds' if holding == 1 else 'hold'}"
-        unknown = len(self.findings) - len(self.judged)
-        text += f", {unknown} cannot be told" if unknown else ""
+        unmeasured = sum(not each.is_measured for each in self.findings)
+        untold = len(self.findings) - len(self.judged) - unmeasured
+        text += f", {untold} cannot be told" if untold else ""
+        text += f", {unmeasured} {'is' if unmeasured == 1 else 'are'} not measured" if unmeasured else ""
         return text + "".join(f"; `{name}` is not measured" for name in self.missing)
 
     @property
@@ -90,14 +93,14 @@ class ItemOutcome:
         if self.verdict is Verdict.NOT_MEASURED:
             return self._missing_reason()
         if self.item.headline:
-            for finding in self.judged:
+            for finding in (each for each in self.findings if each.is_measured):
                 if re.search(self.item.headline, finding.claim):
                     return brief(finding.ours)
         for each in self.measured:
             for plot in each.plots:
                 if isinstance(plot, Plot):
                     return brief(_at_the_largest(plot, each.result))
-        return brief(self.judged[0].ours)
+        return brief(next(each.ours for each in self.findings if each.is_measured))
 
     def _missing_reason(self) -> str:
         reasons = [*self.failures.values(), *(each.why for each in self.findings)]

@@ -20,6 +20,7 @@ from harken_lab.report.measuring import Measurements
 from harken_lab.report.outcomes import ItemOutcome, Measured, Verdict, others, outcomes
 from harken_lab.report.paper_figures import PAPER_FIGURES, WITHOUT_NUMBERS, PaperFigure
 from harken_lab.report.report_document import Block, Chart, Command, DataTable, Folded, Heading, Paragraph
+from harken_lab.report.result_origins import origin_blocks, origin_summary, origins
 
 TITLE = "Five papers, measured again"
 _SMOKE = (
@@ -28,11 +29,14 @@ _SMOKE = (
 )
 
 
-def report(measured: Measurements, benchmarks: Sequence[BenchmarkResult], command: str) -> list[Block]:
-    """The whole document. `command` is the command that makes it."""
+def report(
+    measured: Measurements, benchmarks: Sequence[BenchmarkResult], command: str, left_out: Sequence[str] = ()
+) -> list[Block]:
+    """The whole document. `command` is the command that makes it; `left_out` names benchmarks of other sources."""
+    where = origins(measured.results.values(), benchmarks)
     items = outcomes(measured.results, measured.failures)
     besides = others(measured.results, items)
-    blocks = [*_head(measured, items, command), *_overview(items)]
+    blocks = [*_head(measured, items, command, origin_summary(where)), *_overview(items)]
     for paper in PAPERS:
         blocks.append(Heading(2, paper.short, paper.key))
         blocks.append(Paragraph(f"{paper.title}."))
@@ -43,20 +47,26 @@ def report(measured: Measurements, benchmarks: Sequence[BenchmarkResult], comman
     if "" in besides:
         blocks.append(Heading(2, "Beyond the papers", "beyond"))
         blocks += _besides(besides[""], "beyond-besides")
-    return [*blocks, *benchmark_blocks(benchmarks)]
+    blocks += benchmark_blocks(benchmarks)
+    if left_out:
+        names = ", ".join(f"`{name}`" for name in left_out)
+        blocks.append(Paragraph(f"Left out, as results of other commits than the experiments: {names}.", is_aside=True))
+    return [*blocks, *origin_blocks(where)]
 
 
-def _head(measured: Measurements, items: Sequence[ItemOutcome], command: str) -> Iterator[Block]:
+def _head(measured: Measurements, items: Sequence[ItemOutcome], command: str, where_from: Paragraph) -> Iterator[Block]:
     counts = {verdict: sum(each.verdict is verdict for each in items) for verdict in Verdict}
     yield Heading(1, TITLE)
     yield Paragraph(
         f"Harken is the system that five papers on publish/subscribe describe together. Of their {len(items)} tables, "
         f"figures and statements, {counts[Verdict.HOLDS]} hold here, {counts[Verdict.IN_PART]} hold in part, "
-        f"{counts[Verdict.FAILS]} {'does' if counts[Verdict.FAILS] == 1 else 'do'} not hold, and "
-        f"{counts[Verdict.NOT_MEASURED]} {'is' if counts[Verdict.NOT_MEASURED] == 1 else 'are'} not measured. An item "
-        "holds in part if some findings about it hold, and others do not, cannot be told or are not measured. "
-        "docs/experiments.md and docs/benchmarks.md say how everything is measured."
+        f"{counts[Verdict.FAILS]} {'does' if counts[Verdict.FAILS] == 1 else 'do'} not hold, {counts[Verdict.UNTOLD]} "
+        f"cannot be told, and {counts[Verdict.NOT_MEASURED]} "
+        f"{'is' if counts[Verdict.NOT_MEASURED] == 1 else 'are'} not measured. An item holds in part if some findings "
+        "about it hold, and others do not, cannot be told or are not measured. docs/experiments.md and "
+        "docs/benchmarks.md say how everything is measured and judged."
     )
+    yield where_from
     if any(result.scale == "smoke" for result in measured.results.values()):
         yield Paragraph(_SMOKE)
     for machine, names in _machines(measured.results.values()).items():
@@ -72,7 +82,7 @@ def _machines(results: Iterable[ExperimentResult]) -> dict[str, list[str]]:
     """The names of the experiments by scale, seed and machine."""
     names: dict[str, list[str]] = {}
     for result in results:
-        machine = f"scale `{result.scale}`, seed {result.seed}, {environment_text(result.environment)}"
+        machine = f"scale `{result.scale}`, {result.drawn}, {environment_text(result.environment)}"
         names.setdefault(machine, []).append(result.experiment)
     return names
 
@@ -89,13 +99,14 @@ def environment_text(environment: Mapping[str, Any]) -> str:
 
 def _overview(items: Sequence[ItemOutcome]) -> Iterator[Block]:
     yield Heading(2, "At a glance", "overview")
-    headings = ("paper", "item", "what the paper says", "measured here", "verdict")
+    headings = ("paper", "item", "what the paper says", "measured here", "findings", "verdict")
     rows = (
         (
             each.paper.short,
             f"[{each.item.label}](#{each.item.key})",
             each.item.claim,
             each.headline,
+            each.count,
             str(each.verdict),
         )
         for each in items
@@ -108,7 +119,7 @@ def _item(outcome: ItemOutcome) -> Iterator[Block]:
     yield Heading(3, f"{outcome.paper.short}: {item.label}", item.key)
     yield Paragraph(f"The paper: {item.claim}")
     if outcome.verdict is Verdict.NOT_MEASURED:
-        yield Paragraph(f"Here: **{outcome.verdict}**: {outcome.headline}.")
+        yield Paragraph(f"Here: **{outcome.verdict}**: {outcome.headline.removesuffix('.')}.")
     else:
         yield Paragraph(f"Here: **{outcome.verdict}**. {outcome.count}.")
     if item.key in WITHOUT_NUMBERS:
