@@ -26,8 +26,8 @@ _NONE = type(None)
 _PLAIN = {str, int, float, bool, _NONE}
 _Column = DenseColumn | PathCells
 _WITH_GAPS = ({int, _NONE}, {str, _NONE})
-_SPARSE = 4
-"""Maximal number of wanted names per attribute of the first event; beyond it, columns are slower."""
+_SPARSE = 16
+"""Maximal number of columns per attribute of the first event; beyond it, columns are slower."""
 
 
 class DictViews:
@@ -99,12 +99,14 @@ class DictViews:
 def dict_views(raw: list[Any], names: frozenset[str], limits: Limits) -> DictViews | None:
     """The views of events; None if one is no dict, has a value that is not plain, or may be rejected.
 
-    None also if many more names are wanted than an event has attributes: columns would be slower.
+    None also if there would be many more columns than an event has attributes: they would be slower.
     """
     if set(map(type, raw)) != {dict} or max(map(len, raw)) > limits.max_event_values or limits.max_event_depth < 1:
         return None
     if len(names) > _SPARSE * (len(raw[0]) + 1):
-        return None
+        names = names & set().union(*raw)
+        if len(names) > _SPARSE * (len(raw[0]) + 1):
+            return None
     columns = _columns_of(raw, names)
     return None if columns is None else DictViews(raw, names, limits, columns)
 
@@ -140,7 +142,24 @@ def _by_name(raw: list[dict[str, Any]], names: frozenset[str]) -> Iterable[tuple
             return zip(names, zip(*map(itemgetter(*names), raw), strict=True), strict=True)
         except KeyError:  # some events lack some attributes
             pass
+        if len(names) > 2 * len(raw[0]):
+            return _spread(raw, names).items()
     return ((name, [each.get(name) for each in raw]) for name in names)
+
+
+def _spread(raw: list[dict[str, Any]], names: frozenset[str]) -> dict[str, list[Any]]:
+    """The values by name, collected event by event: the cost follows the attributes of events, not the names."""
+    count = len(raw)
+    columns: dict[str, list[Any]] = {}
+    for row, event in enumerate(raw):
+        for name, value in event.items():
+            column = columns.get(name)
+            if column is None:
+                if name not in names:
+                    continue
+                column = columns[name] = [None] * count
+            column[row] = value
+    return columns
 
 
 def _of_one_type(values: Sequence[Any], only: type) -> _Column | None:
