@@ -415,7 +415,7 @@ class Engine:
             if isinstance(path, str) and reads_like_condition(path):
                 error.hint = "it reads like a condition: Engine().subscribe(id, where) takes one"
             raise
-        engine = cls(live.schema, live.algorithm, live.limits, **live.options)
+        engine = cls(live.schema, limits=live.limits)
         engine._live, engine._location = live, location
         return engine
 
@@ -461,7 +461,7 @@ class Engine:
 
     def _of_part(self, part: Shard, sequence: int | None) -> Engine:
         """An engine with the settings of this one, other subscriptions, and the changes of a log up to `sequence`."""
-        engine = Engine(self.schema, self.algorithm, self._live.limits, **self._live.options)
+        engine = Engine(self.schema, limits=self._live.limits)
         parts = part.index, part.catalogue, part.numbering
         live = self._live
         engine._live = LiveSet(live.compiler, self.algorithm, live.options, *parts, live.operating, live.documents)

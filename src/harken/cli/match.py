@@ -79,7 +79,7 @@ _DatabaseOption = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="The database for algorithms that match in one: duckdb, sqlite, or a PostgreSQL URL.",
+        help="The database for algorithms that match in one: duckdb, sqlite, or the URL of a server or file.",
         rich_help_panel=_MATCHING,
     ),
 ]

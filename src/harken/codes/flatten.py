@@ -131,6 +131,12 @@ class Flattener:
         # A coded domain may be long: its column is looked up by the domain's identity.
         self._quick: dict[tuple[Path, Kind | None, int], tuple[int, CodedDomain | None]] = {}
 
+    def use_columns(self, columns: Iterable[Column]) -> None:
+        """Begin with these columns, in their order."""
+        for column in columns:
+            self._places[column] = len(self.gathered)
+            self.gathered.append(_Gathered(column))
+
     def took_plain(self, form: NormalForm, row: int) -> bool:
         """Add a subscription if it is one exact row of numbers and strings, as most are. Returns whether it is.
 

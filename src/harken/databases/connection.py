@@ -18,6 +18,7 @@ Row = tuple[Any, ...]
 ColumnValues = Mapping[str, tuple[Storage, list[Any]]]
 """The storage and the values of each column, by name. A value is None where a row has none."""
 _POSTGRES = ("postgresql://", "postgres://")
+_FILES = ("duckdb:///", "sqlite:///")
 _ROWS_AT_ONCE = 512
 
 
@@ -26,10 +27,17 @@ def is_postgres(place: str) -> bool:
     return place.startswith(_POSTGRES)
 
 
+def is_database_file(place: object) -> bool:
+    """Whether a text is the URL of a file: behind the third slash is a path, which is absolute if a fourth follows."""
+    return isinstance(place, str) and place.startswith(_FILES)
+
+
 class Connection(ABC):
     """A connection that can be opened, closed and reopened. One thread may use it at a time."""
 
     dialect: ClassVar[Dialect]
+    beginning: ClassVar[str] = "BEGIN"
+    """The statement that begins a transaction."""
 
     def __init__(self) -> None:
         self.driver: Any = None
@@ -111,7 +119,7 @@ class Connection(ABC):
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Run the block in a transaction: commit when it ends, roll back if it raises."""
-        self.run("BEGIN")
+        self.run(self.beginning)
         with self.committing():
             yield
 

@@ -91,9 +91,9 @@ class SqliteConnection(Connection):
         wanted = {column: storage for column, (storage, _) in columns.items()}
         is_new = wanted != self._relations.get(name)
         if is_new:
-            self.run(f"DROP TABLE IF EXISTS {name}")
+            self.run(f"DROP TABLE IF EXISTS temp.{name}")
             listed = ", ".join(f"{column} {self.dialect.types[storage]}" for column, storage in wanted.items())
-            self.run(f"CREATE TABLE {name} ({listed})")
+            self.run(f"CREATE TEMPORARY TABLE {name} ({listed})")
             self._relations[name] = wanted
         self.run(f"DELETE FROM {name}")
         self.insert(name, columns)

@@ -110,8 +110,14 @@ class Compiled(NamedTuple):
 
     @property
     def form(self) -> Form:
-        """The form by which events are verified: the tree if there is one, else the normal form."""
-        return self.plan.tree if isinstance(self.plan, ProgramPlan) else self.normal_form
+        """The form by which events are verified: the tree if there is one, else the normal form.
+
+        Of an expression on a document it is the expression: tables that were lost are filled again from it.
+        """
+        if isinstance(self.plan, ProgramPlan):
+            return self.plan.tree
+        expression: Any = getattr(self.plan, "expression", None)
+        return self.normal_form if expression is None else expression
 
 
 def _reject_surrogates(text: str) -> None:

@@ -114,6 +114,8 @@ class LiveSet:
         self.numbering = Numbering() if numbering is None else numbering
         if index is None:
             flat = create_matcher(algorithm, compiler.limits, **options)
+            if documents.options:
+                documents.create(compiler.limits)  # now, and not with the first subscription, raise what it raises
             index = new_index(flat, compiler.limits, operating, documents)
             if len(self.catalogue):
                 from harken.live.loading import restore

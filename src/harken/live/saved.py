@@ -19,8 +19,8 @@ from harken.live.catalogue import Catalogue, CatalogueColumns
 from harken.live.live_set import LiveSet, new_index
 from harken.live.numbering import Numbering
 from harken.matchers.algorithm_registry import load_matcher, load_others
-from harken.matchers.document_algorithms import DEFAULT_MATCHING, DocumentMatching
-from harken.matchers.kinds import OPERATORS, Indexes
+from harken.matchers.document_algorithms import DATABASE_MOMENT, DEFAULT_MATCHING, DocumentMatching
+from harken.matchers.kinds import DOCUMENTS, OPERATORS, Indexes
 from harken.operators.operating import Operating
 from harken.schema import Schema
 from harken.schema.schema_files import format_schema, parse_schema
@@ -136,7 +136,8 @@ def load(folder: Folder, options: Mapping[str, Any], operating: Operating, rebui
     ids = columns.table.column(0)
     free = np.flatnonzero(ids.is_null().to_numpy()).tolist() if ids.null_count else []
     try:
-        given = {name: value for name, value in options.items() if name in settings.options}
+        chosen = {name for name in settings.options if name in options or name == _DATABASE}
+        given = {name: settings.options[name] for name in chosen}
         index = _read_index(settings, contents.files, given, operating)
     except OutdatedError:
         if not rebuild:
@@ -169,6 +170,11 @@ def _read_index(
     if flat is None:
         return None
     others = load_others(files, settings.limits)
+    if DATABASE_MOMENT in files:
+        documents = settings.documents.load(files, settings.limits)
+        if documents is None:
+            return None
+        others[DOCUMENTS] = documents
     with_numbers = {kind: (matcher, matcher.numbers()) for kind, matcher in others.items()}
     return new_index(flat, settings.limits, operating, settings.documents, with_numbers)
 

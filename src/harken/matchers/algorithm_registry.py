@@ -12,7 +12,7 @@ from harken.errors import CapabilityError, UnavailableError, did_you_mean
 from harken.language.capabilities import Capability
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Matcher, Trait
-from harken.matchers.roles import Loads
+from harken.matchers.roles import Loads, UsesDatabase
 
 if TYPE_CHECKING:
     from harken.versions.array_file import ArrayFile
@@ -42,9 +42,12 @@ OTHER_KINDS = {
 
 
 def create_matcher(algorithm: str, limits: Limits = DEFAULT_LIMITS, **options: Any) -> Matcher:
-    """A new matcher. Raises CapabilityError for an unknown algorithm or option, or an invalid value of an option."""
+    """A new matcher. Raises CapabilityError for an unknown algorithm or option, or an invalid value of an option; also
+    if its database is a file that has subscriptions."""
     reject_unknown_options(algorithm, options)
     matcher: Matcher = _factory(algorithm)(limits=limits, **options)
+    if isinstance(matcher, UsesDatabase):
+        matcher.reject_used()
     return matcher
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harken.announced import Announced, imported, target_of
 from harken.errors import CapabilityError, UnavailableError
@@ -14,6 +14,10 @@ from harken.language.xpath.linear import reject_unlinear
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.algorithm_registry import options_of, takes_option
 from harken.matchers.base import Matcher
+from harken.matchers.roles import Loads, UsesDatabase
+
+if TYPE_CHECKING:
+    from harken.versions.array_file import ArrayFile
 
 DOCUMENT_ALGORITHMS: Announced[str] = Announced(
     "harken.documents",
@@ -24,6 +28,8 @@ DOCUMENT_ALGORITHMS: Announced[str] = Announced(
 """By name, the "module:name" of a factory: `factory(limits, **options)` makes a matcher. If its `takes_all` is False,
 it takes only expressions without `not` whose alternatives can be multiplied out."""
 DEFAULT_DOCUMENTS = "xpath"
+DATABASE_MOMENT = "relational_documents"
+"""The file of a saved engine that says to which moment of its database the tables of documents belong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,7 @@ class DocumentMatching:
         flat = {name: value for name, value in options.items() if name not in taken or takes_option(algorithm, name)}
         matching = cls(documents, taken)
         if taken:
-            matching.create(DEFAULT_LIMITS)  # raises for an invalid value of an option
+            matching._factory(DEFAULT_LIMITS, **taken)  # raises for an invalid value of an option
         return matching, flat
 
     @property
@@ -60,9 +66,20 @@ class DocumentMatching:
         return imported(DOCUMENT_ALGORITHMS[self.algorithm])
 
     def create(self, limits: Limits) -> Matcher:
-        """A new matcher."""
+        """A new matcher. Raises CapabilityError if its database is a file that has subscriptions."""
         matcher: Matcher = self._factory(limits, **self.options)
+        if isinstance(matcher, UsesDatabase):
+            matcher.reject_used()
         return matcher
+
+    def load(self, files: Mapping[str, ArrayFile], limits: Limits) -> Any:
+        """The matcher whose tables are in a file of a database; None if there is none. Raises SegmentError.
+
+        It plays the role `Renumbers` as far as `numbers`. The default algorithm is loaded by `load_others`.
+        """
+        if not self.options or not issubclass(self._factory, Loads):
+            return None
+        return self._factory.load(files, limits, **self.options)
 
     def reject_incapable(self, plan: Plan, limits: Limits) -> None:
         """Raise CapabilityError for an expression that the algorithm does not take, LimitError for a large one."""

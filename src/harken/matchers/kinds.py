@@ -16,7 +16,15 @@ from harken.errors import LimitError, UnavailableError
 from harken.events import Event, EventBatch
 from harken.language.compiled import ProgramPlan
 from harken.matchers.base import Entry, FormOf, Matcher, MatchPart, MatchResult, OneMatch, Snapshot, Trait
-from harken.matchers.roles import AddsInBulk, Persists, ReadsDocuments, TakesSnapshots, TellsColumns, Write
+from harken.matchers.roles import (
+    AddsInBulk,
+    Persists,
+    ReadsDocuments,
+    TakesSnapshots,
+    TellsColumns,
+    UsesDatabase,
+    Write,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,6 +35,8 @@ if TYPE_CHECKING:
     from harken.schema.paths import Path
 
 FLAT, PROGRAMS, DOCUMENTS, OPERATORS = "flat", "programs", "documents", "operators"
+_PART = 8_192
+"""Subscriptions that are restored together in a database: compiled, each takes some kilobytes."""
 
 
 class Indexes:
@@ -94,15 +104,24 @@ class Indexes:
 
     def restore(self, entries: Iterable[Entry]) -> None:
         """As `add`, for subscriptions from a saved engine: they are indexed at once, even if they are few."""
-        coming = self._sorted(entries)
+        coming: dict[str, list[Entry]] = {}
+        for entry in entries:
+            kind = self._kind(entry)
+            several = coming.setdefault(kind, [])
+            several.append(entry)
+            if len(several) == _PART and isinstance(self._of_kind(kind), UsesDatabase):
+                self._restore_kind(kind, coming.pop(kind))
         for kind, added in coming.items():
-            matcher = self._of_kind(kind)
-            if isinstance(matcher, AddsInBulk):
-                matcher.restore(added)
-            else:
-                matcher.add(added)
-            if kind != FLAT:
-                self._kind_of.update((entry.number, kind) for entry in added)
+            self._restore_kind(kind, added)
+
+    def _restore_kind(self, kind: str, entries: list[Entry]) -> None:
+        matcher = self._of_kind(kind)
+        if isinstance(matcher, AddsInBulk):
+            matcher.restore(entries)
+        else:
+            matcher.add(entries)
+        if kind != FLAT:
+            self._kind_of.update((entry.number, kind) for entry in entries)
 
     def remove(self, numbers: Iterable[int]) -> None:
         """Remove subscriptions."""

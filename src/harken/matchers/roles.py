@@ -82,6 +82,14 @@ class Loads(Protocol):
 
 
 @runtime_checkable
+class UsesDatabase(Protocol):
+    """Has its rows in a database, which may be a file with the rows of an earlier engine."""
+
+    def reject_used(self) -> None:
+        """Raise CapabilityError if the file has subscriptions: a new matcher would mix them with its own."""
+
+
+@runtime_checkable
 class Divides(Protocol):
     """Can be cut into matchers that share its subscriptions, and made from the rows of several."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 from harken.relational.sql_rows import SqlRow
 from harken.relational.typed_values import StoredInterval
 
-_MOST_VALUES = 10_000
+MOST_VALUES = 10_000
 """Most different values of equalities that are counted for an attribute."""
 _MOST_BOUNDS = 1_000
 """Most bounds of ranges in the sample of an attribute."""
@@ -32,13 +33,18 @@ class Anchors:
             for each in predicates:
                 if each.point is not None:
                     values = self._values.setdefault(each.attribute, set())
-                    if len(values) < _MOST_VALUES:
+                    if len(values) < MOST_VALUES:
                         values.add(each.point)
                 elif not each.is_outside:
                     bounds = self._bounds.setdefault(each.attribute, [])
                     for cut in (each.low, each.high):
                         if cut is not None and len(bounds) < _MOST_BOUNDS:
                             insort(bounds, cut[0])
+
+    def learn_values(self, attribute: int, values: Iterable[Any]) -> None:
+        """Add the values of equalities on an attribute."""
+        known = self._values.setdefault(attribute, set())
+        known.update(islice(values, MOST_VALUES - len(known)))
 
     def choose(self, predicates: tuple[StoredInterval, ...]) -> StoredInterval | None:
         """The predicate to find a row by; None if there is neither an equality nor a range."""

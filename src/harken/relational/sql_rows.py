@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from harken.codes.columns import Column
@@ -24,6 +24,14 @@ class SqlRow(NamedTuple):
         return not self.sid & 1
 
 
+NUMBER_BITS = 0xFFFFFFFF
+
+
+def number_of_sid(sid: int) -> int:
+    """The number of the subscription of a row."""
+    return sid >> 1 & NUMBER_BITS
+
+
 def sid_of(place: int, number: int, is_exact: bool) -> int:
     """The id of a row: its place among its subscription's rows, the subscription's number, whether it is inexact."""
     return place << 33 | number << 1 | (not is_exact)
@@ -40,6 +48,16 @@ class RowMaker:
     def columns(self) -> list[Column]:
         """The columns of predicates. The `attribute` of a predicate is the place of its column, from 1."""
         return [each.column for each in self._flattener.gathered[: self._most_columns]]
+
+    @property
+    def all_columns(self) -> list[Column]:
+        """All columns, also those beyond `most_columns`, in the order of their places."""
+        return [each.column for each in self._flattener.gathered]
+
+    def use_columns(self, columns: Iterable[Column]) -> None:
+        """Begin with the columns of rows that are stored already."""
+        self._flattener = Flattener()
+        self._flattener.use_columns(columns)
 
     def rows(self, number: int, form: NormalForm) -> Iterator[SqlRow]:
         """The rows of a subscription. May add columns."""

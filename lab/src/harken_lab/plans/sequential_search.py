@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from harken.databases.connection import Connection
 from harken.databases.dialects import Storage
 from harken.relational.relational_matcher import RelationalMatcher
-from harken.relational.sql_rows import SqlRow
-from harken.relational.tables import create_table
+from harken.relational.sql_rows import SqlRow, number_of_sid
+from harken.relational.tables import create_table, delete_keys
 from harken.relational.typed_events import TypedEvents
 from harken_lab.plans.predicate_rows import (
     VALUE_COLUMNS,
@@ -26,14 +26,17 @@ from harken_lab.plans.predicate_rows import (
     find_by_event,
 )
 
+_COLUMNS = {**dict.fromkeys(("sid", "row_of", "number"), Storage.WHOLE), **VALUE_COLUMNS}
+
 
 class SequentialSearch(RelationalMatcher):
     """The matcher: tests all predicates of all subscriptions."""
 
     tables = ("subs",)
+    row_ids = "SELECT DISTINCT row_of AS sid FROM subs"
 
     def _create(self, database: Connection) -> None:
-        create_table(database, "subs", {"sid": Storage.WHOLE, "row_of": Storage.WHOLE, **VALUE_COLUMNS}, row="row_of")
+        create_table(database, "subs", _COLUMNS, number="number")
         create_value_indexes(database, "subs")
 
     def _insert(self, database: Connection, rows: list[SqlRow]) -> None:
@@ -41,11 +44,12 @@ class SequentialSearch(RelationalMatcher):
         columns: dict[str, tuple[Storage, list[Any]]] = {
             "sid": (Storage.WHOLE, [sid for _, sid, _ in predicates]),
             "row_of": (Storage.WHOLE, [row for row, _, _ in predicates]),
+            "number": (Storage.WHOLE, [number_of_sid(row) for row, _, _ in predicates]),
         }
         database.insert("subs", columns | columns_of([each for _, _, each in predicates]))
 
-    def _delete(self, database: Connection, sids: Sequence[int]) -> None:
-        database.run_many(f"DELETE FROM subs WHERE row_of = {database.parameter(1)}", [(sid,) for sid in sids])
+    def _delete(self, database: Connection, numbers: Sequence[int]) -> None:
+        delete_keys(database, "subs", "number", numbers)
 
     def _find(self, database: Connection, events: TypedEvents, first: int, last: int) -> NDArray[np.int64]:
         return find_by_event(database, events, range(first, last), "SELECT sid FROM subs", _query)

@@ -1,17 +1,19 @@
 """Query_Predicate: the predicates of a subscription as a chain of rows (sections 3.2 and 4.2).
 
 A row leads from `pre_id` to `chain_id` if its predicate holds. The first row has the pre_id 0, and the chain_id of the
-last row is the id of the subscription. Subscriptions that begin with the same predicates share rows.
+last row is the id of the conjunction. With sharing, conjunctions that begin with the same predicates share rows: a row
+that is not the last one is found by a key of its pre_id and its predicate. Nothing of this is kept in memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from harken.databases.connection import Connection
 from harken.databases.dialects import Storage
-from harken.relational.tables import create_table, insert_rows
+from harken.relational.table_state import TableState
+from harken.relational.tables import create_table, delete_keys, insert_rows, row_key, rows_of_keys
 from harken_lab.plans.xml.path_predicates import EQUAL
 
 TABLE = "query_predicate"
@@ -25,7 +27,12 @@ _COLUMNS = {
     "number": Storage.NUMBER,
     "chain_id": Storage.WHOLE,
     "final": Storage.WHOLE,
+    "link": Storage.WHOLE,
 }
+_SHARED = f"""SELECT q.link, q.chain_id, q.pre_id, q.linearpath_id, q.op, q.value, q.number
+FROM given CROSS JOIN {TABLE} q WHERE q.link = given.key"""
+_USED = f"SELECT DISTINCT q.pre_id FROM given CROSS JOIN {TABLE} q WHERE q.pre_id = given.key"
+_BEFORE = f"SELECT q.chain_id, q.pre_id FROM given CROSS JOIN {TABLE} q WHERE q.chain_id = given.key AND q.final = "
 
 
 class StoredPredicate(NamedTuple):
@@ -38,84 +45,79 @@ class StoredPredicate(NamedTuple):
     number: float | None
 
 
-class _Link(NamedTuple):
-    """The row that leads to a chain_id, other than the last row of a subscription."""
+class Chain(NamedTuple):
+    """A conjunction, or the rest of one: where its rows begin, its id, and its predicates."""
 
-    before: int
-    predicate: StoredPredicate
+    start: int
+    sid: int
+    predicates: Sequence[StoredPredicate]
 
 
 class Chains:
-    """The table, and the rows that subscriptions share."""
+    """The table. Row by row, all chains of a change are looked up and extended together."""
 
-    def __init__(self) -> None:
-        self._shared: dict[_Link, int] = {}
-        self._links: dict[int, _Link] = {}
-        self._users: dict[int, int] = {}
-        """By chain_id, how many rows continue from it."""
-        self._ends: dict[int, tuple[int, int]] = {}
-        """By subscription, the pre_ids of the first and of the last row of its chain."""
-        self._next = START + 1
-        self._new: list[tuple[object, ...]] = []
+    def __init__(self, state: TableState, *, shares: bool = True) -> None:
+        self._state = state
+        """Has the counter `chain`, of chain_ids other than those of last rows."""
+        self._shares = shares
 
     def create(self, database: Connection) -> None:
         """Create the table."""
-        create_table(database, TABLE, _COLUMNS, pre="pre_id, is_equal, value", chain="chain_id")
+        indexes = {"pre": "pre_id, is_equal, value", "chain": "chain_id", "link": "link"}
+        create_table(database, TABLE, _COLUMNS, **indexes)
 
-    def add(self, sid: int, predicates: Sequence[StoredPredicate]) -> None:
-        """Buffer the chain of a conjunction."""
-        self._ends[sid] = START, self._append(sid, START, predicates)
+    def insert(self, database: Connection, chains: Sequence[Chain]) -> None:
+        """Insert the rows of chains."""
+        rows: list[tuple[Any, ...]] = []
+        before = [chain.start for chain in chains]
+        fresh: set[int] = set()  # chain_ids of this change, which no stored row continues
+        for level in range(max((len(chain.predicates) for chain in chains), default=0)):
+            links = {
+                place: (before[place], *chain.predicates[level])
+                for place, chain in enumerate(chains)
+                if level < len(chain.predicates) - 1
+            }
+            shared = self._shared(database, {each for each in links.values() if each[0] not in fresh})
+            for place, chain in enumerate(chains):
+                if level == len(chain.predicates) - 1:
+                    rows.append(_row(before[place], chain.predicates[level], chain.sid, None))
+                elif level < len(chain.predicates):
+                    link = links[place]
+                    known = shared.get(link)
+                    if known is None or not self._shares:
+                        known = shared[link] = self._state.take("chain", 1)
+                        fresh.add(known)
+                        rows.append(_row(before[place], chain.predicates[level], known, row_key(*link)))
+                    before[place] = known
+        insert_rows(database, TABLE, _COLUMNS, rows)
 
-    def add_continuation(self, sid: int, predicates: Sequence[StoredPredicate]) -> int:
-        """Buffer a chain that continues a row of another table. Returns the pre_id of its first row."""
-        entry = self._next
-        self._next += 1
-        self._ends[sid] = entry, self._append(sid, entry, predicates)
-        return entry
+    def _shared(self, database: Connection, links: set[tuple[Any, ...]]) -> dict[tuple[Any, ...], int]:
+        """The chain_ids of the links that are stored already."""
+        if not self._shares:
+            return {}
+        stored = rows_of_keys(database, _SHARED, {row_key(*link) for link in links})
+        return {tuple(link): chain_id for _, chain_id, *link in stored}
 
-    def _append(self, sid: int, before: int, predicates: Sequence[StoredPredicate]) -> int:
-        """Add the rows of a chain, from the pre_id `before` on. Returns the pre_id of the last row."""
-        for predicate in predicates[:-1]:
-            link = _Link(before, predicate)
-            chain_id = self._shared.get(link)
-            if chain_id is None:
-                chain_id = self._shared[link] = self._next
-                self._next += 1
-                self._links[chain_id] = link
-                self._users[before] = self._users.get(before, 0) + 1
-                self._new.append(_row(link, chain_id, final=False))
-            before = chain_id
-        self._users[before] = self._users.get(before, 0) + 1
-        self._new.append(_row(_Link(before, predicates[-1]), sid, final=True))
-        return before
+    def delete(self, database: Connection, sids: Iterable[int]) -> list[int]:
+        """Delete the rows of conjunctions, from the last row back to the first that another one shares.
 
-    def store(self, database: Connection) -> None:
-        """Insert the buffered rows."""
-        insert_rows(database, TABLE, _COLUMNS, self._new)
-        self._new = []
-
-    def delete(self, database: Connection, sids: Iterable[int]) -> None:
-        """Delete the rows of subscriptions, from the last row back to the first that another subscription shares."""
-        removed: list[tuple[int, int]] = []
-        for sid in sids:
-            if sid not in self._ends:
-                continue
-            begin, at = self._ends.pop(sid)
-            removed.append((sid, 1))
-            self._users[at] -= 1
-            while at != begin and not self._users[at]:
-                link = self._links.pop(at)
-                del self._shared[link], self._users[at]
-                removed.append((at, 0))
-                at = link.before
-                self._users[at] -= 1
-            if at == begin != START:
-                del self._users[begin]
-        marks = database.parameter(1), database.parameter(2)
-        if removed:
-            database.run_many(f"DELETE FROM {TABLE} WHERE chain_id = {marks[0]} AND final = {marks[1]}", removed)
+        Returns the ids, other than 0, at which the deleted chains began and no row begins any more.
+        """
+        gone: list[int] = list(sids)
+        starts: list[int] = []
+        final = 1
+        while gone:
+            rows = rows_of_keys(database, f"{_BEFORE}{final}", gone)
+            before = {pre_id for _, pre_id in rows}
+            if not final:
+                starts += set(gone).difference(chain_id for chain_id, _ in rows)
+            delete_keys(database, TABLE, "chain_id", gone, f"final = {final}")
+            before.discard(START)
+            gone = sorted(before - {used for (used,) in rows_of_keys(database, _USED, before)})
+            final = 0
+        return starts
 
 
-def _row(link: _Link, to: int, *, final: bool) -> tuple[object, ...]:
-    path, op, value, number = link.predicate
-    return link.before, path, op, int(op == EQUAL), value, number, to, int(final)
+def _row(before: int, predicate: StoredPredicate, to: int, link: int | None) -> tuple[object, ...]:
+    path, op, value, number = predicate
+    return before, path, op, int(op == EQUAL), value, number, to, int(link is None), link

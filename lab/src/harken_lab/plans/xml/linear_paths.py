@@ -1,239 +1,261 @@
 """The tables of linear paths, of tag paths, and of which linear paths fit which tag paths.
 
 Query_Linear_Path and LinearPath_BrInfo come from subscriptions, Tagpath_Map from documents. PathMatch and
-TagPath_BrInfo are computed whenever either side has new paths (sections 3.4 and 3.5.1): the database finds pairs whose
-beginning and end fit, by prefix and reversed postfix, and the middle is checked here.
+TagPath_BrInfo are computed whenever either side has new paths (sections 3.4 and 3.5.1): the database finds pairs by
+equal keys (`fit_keys`), and whether a pair fits is checked here. Nothing of it is kept in memory but which tag paths
+some linear path fits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from harken.databases.connection import Connection
 from harken.databases.dialects import Storage
 from harken.language.xpath.linear import LinearPath
-from harken.relational.tables import create_table, insert_rows
+from harken.relational.table_state import TableState
+from harken.relational.tables import create_table, delete_keys, insert_rows, row_key, rows_of_keys
+from harken_lab.plans.xml import branches
+from harken_lab.plans.xml.fit_keys import linear_path_key, tag_path_keys
 from harken_lab.plans.xml.path_predicates import PathKey
 from harken_lab.plans.xml.sax_rows import Points, inverted, positions
 
 OF_SUBSCRIPTIONS = ("query_linear_path", "linearpath_brinfo")
-OF_BOTH = ("tagpath_map", "pathmatch", "tagpath_brinfo")
+OF_BOTH = ("tagpath_map", "tagpath_key", "pathmatch", "tagpath_brinfo")
 """Tables that have rows once there are tag paths."""
 NO_PATH, NO_POINTS = 0, 0
 """The id of the linear path and tag path of the row that every document has, and the id of no branching points."""
+COUNTERS = {"path": 1, "points": 1, "tag": 1, "tags": 0}
+"""The counters of the matcher's state: the next ids, and how many tag paths there are."""
 _WHOLE, _TEXT = Storage.WHOLE, Storage.TEXT
 _TABLES: dict[str, dict[str, Storage]] = {
     "query_linear_path": {
-        "id": _WHOLE,
-        **dict.fromkeys(("linearpath", "prefix", "middle", "postfix", "head", "tail"), _TEXT),
+        **dict.fromkeys(("id", "is_number", "name_key", "fit_key"), _WHOLE),
+        **dict.fromkeys(("linearpath", "prefix", "middle", "postfix"), _TEXT),
     },
     "linearpath_brinfo": {"linearpath_id": _WHOLE, "brinfo": _TEXT, "brinfo_id": _WHOLE},
-    "tagpath_map": {"tagpath_id": _WHOLE, "tagpath": _TEXT, "inv_tagpath": _TEXT},
+    "tagpath_map": {"tagpath_id": _WHOLE, "name_key": _WHOLE, "tagpath": _TEXT, "inv_tagpath": _TEXT},
+    "tagpath_key": {"fit_key": _WHOLE, "tagpath_id": _WHOLE},
     "pathmatch": {"tagpath_id": _WHOLE, "linearpath_id": _WHOLE},
     "tagpath_brinfo": dict.fromkeys(("tagpath_id", "brinfo_id", "way", "branchpoint", "position"), _WHOLE),
 }
 _INDEXES = {
-    "query_linear_path": {"id": "id"},
+    "query_linear_path": {"id": "id", "name": "name_key", "fit": "fit_key"},
     "linearpath_brinfo": {"path": "linearpath_id"},
+    "tagpath_map": {"id": "tagpath_id", "name": "name_key"},
+    "tagpath_key": {"fit": "fit_key", "tag": "tagpath_id"},
     "pathmatch": {"tag": "tagpath_id, linearpath_id", "path": "linearpath_id, tagpath_id"},
     "tagpath_brinfo": {"tag": "tagpath_id, brinfo_id"},
 }
-_FEW = 256
-"""Least number of unused linear paths that are collected."""
-
-
-class _PathEntry(NamedTuple):
-    """A linear path in the tables: its key, and its sets of branching points by their ids."""
-
-    key: PathKey
-    points: dict[int, Points]
+_PATHS = """SELECT l.id, l.is_number, l.linearpath
+FROM given CROSS JOIN query_linear_path l WHERE l.name_key = given.key"""
+_BRINFOS = """SELECT b.linearpath_id, b.brinfo, b.brinfo_id
+FROM given CROSS JOIN linearpath_brinfo b WHERE b.linearpath_id = given.key"""
+_TAGS_OF_KEYS = """SELECT k.fit_key, t.tagpath_id, t.tagpath FROM given CROSS JOIN tagpath_key k
+CROSS JOIN tagpath_map t WHERE k.fit_key = given.key AND t.tagpath_id = k.tagpath_id"""
+_TAGS_OF_PATHS = """SELECT m.linearpath_id, t.tagpath_id, t.tagpath
+FROM given CROSS JOIN pathmatch m CROSS JOIN tagpath_map t
+WHERE m.linearpath_id = given.key AND t.tagpath_id = abs(m.tagpath_id)"""
+_TAGS = "SELECT t.tagpath_id, t.tagpath FROM given CROSS JOIN tagpath_map t WHERE t.name_key = given.key"
+_PATHS_OF_KEYS = """SELECT l.fit_key, l.id, l.is_number, l.linearpath
+FROM given CROSS JOIN query_linear_path l WHERE l.fit_key = given.key"""
+_UNUSED = (
+    f"DELETE FROM linearpath_brinfo WHERE brinfo_id NOT IN (SELECT brinfo_id FROM {branches.TABLE})",
+    "DELETE FROM pathmatch WHERE linearpath_id <> 0 AND linearpath_id NOT IN (SELECT id FROM query_linear_path)",
+    "DELETE FROM tagpath_brinfo WHERE brinfo_id NOT IN (SELECT brinfo_id FROM linearpath_brinfo)",
+)
+PathUse = tuple[PathKey, Points]
+"""A linear path and the branching points on it."""
 
 
 class PathTables:
-    """The five tables, and the part of their contents that is kept in memory."""
+    """The tables, and which tag paths some linear path fits."""
 
-    def __init__(self) -> None:
-        self._ids: dict[PathKey, int] = {}
-        self._entries: dict[int, _PathEntry] = {}
-        self._point_ids: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {}
-        self._uses: dict[tuple[int, int], int] = {}
-        """By the ids of a linear path and of branching points, how many predicates have both."""
-        self._unused: set[int] = set()
-        self._next_path = self._next_points = 1
-        self._new_paths: list[int] = []
-        self._new_points: list[tuple[int, int]] = []
-        self._tags: list[str] = [""]
+    def __init__(self, state: TableState) -> None:
+        self._state = state
         self.reached: set[int] = set()
         """Tag paths that some linear path fits; negative if it looks up nodes as numbers."""
-
-    @property
-    def linear_paths(self) -> int:
-        return len(self._entries) - len(self._unused)
-
-    @property
-    def tag_paths(self) -> int:
-        return len(self._tags) - 1
 
     def create(self, database: Connection) -> None:
         """Create the tables, with the path that every document has."""
         for table, columns in _TABLES.items():
             create_table(database, table, columns, **_INDEXES.get(table, {}))
         _insert(database, "pathmatch", [(NO_PATH, NO_PATH)])
+        self.reached = set()
+
+    def reopen(self, database: Connection) -> None:
+        """Read which tag paths are reached from the tables of a file."""
+        self.reached = {tag for (tag,) in database.rows("SELECT DISTINCT tagpath_id FROM pathmatch") if tag != NO_PATH}
 
     # From subscriptions
 
-    def add_use(self, key: PathKey, points: Sequence[tuple[int, int]]) -> tuple[int, int]:
-        """Count one more predicate with a linear path and branching points. Returns the ids of both."""
-        path = self._ids.get(key)
-        if path is None:
-            path = self._ids[key] = self._next_path
-            self._next_path += 1
-            self._entries[path] = _PathEntry(key, {})
-            self._new_paths.append(path)
-        self._unused.discard(path)
-        pair = path, self._points_id(path, tuple(points)) if points else NO_POINTS
-        self._uses[pair] = self._uses.get(pair, 0) + 1
-        return pair
+    def ids(self, database: Connection, uses: Collection[PathUse]) -> dict[PathUse, tuple[int, int]]:
+        """The ids of linear paths and of branching points on them; new ones are inserted, and fitted to tag paths."""
+        paths, new_paths = self._path_ids(database, dict.fromkeys(key for key, _ in uses))
+        points, new_points = self._point_ids(database, paths, [use for use in uses if use[1]], new_paths)
+        self._fit(database, paths, new_paths, new_points)
+        return {use: (paths[use[0]], points[use] if use[1] else NO_POINTS) for use in uses}
 
-    def _points_id(self, path: int, points: tuple[tuple[int, int], ...]) -> int:
-        points_id = self._point_ids.get((path, points))
-        if points_id is None:
-            points_id = self._point_ids[path, points] = self._next_points
-            self._next_points += 1
-            self._entries[path].points[points_id] = points
-            self._new_points.append((path, points_id))
-        return points_id
+    def _path_ids(self, database: Connection, keys: Iterable[PathKey]) -> tuple[dict[PathKey, int], dict[int, PathKey]]:
+        """The ids of linear paths, and the new ones among them."""
+        texts = {(int(key.is_number), key.path.text): key for key in keys}
+        paths: dict[PathKey, int] = {}
+        for id, is_number, text in rows_of_keys(database, _PATHS, [row_key(*each) for each in texts]):
+            if (is_number, text) in texts:
+                paths[texts[is_number, text]] = id
+        missing = [(each, key) for each, key in texts.items() if key not in paths]
+        first = self._state.take("path", len(missing))
+        new = {id: key for id, (_, key) in enumerate(missing, first)}
+        paths |= {key: id for id, key in new.items()}
+        rows = [
+            (id, is_number, row_key(is_number, text), linear_path_key(key.path), *_pieces(key.path))
+            for id, ((is_number, text), key) in enumerate(missing, first)
+        ]
+        _insert(database, "query_linear_path", rows)
+        return paths, new
 
-    def remove_uses(self, pairs: Iterable[tuple[int, int]]) -> None:
-        """Undo `add_use` for removed predicates, one pair of ids for each."""
-        for pair in pairs:
-            self._uses[pair] -= 1
-            if not self._uses[pair]:
-                del self._uses[pair]
-                path = pair[0]
-                if not any((path, each) in self._uses for each in (NO_POINTS, *self._entries[path].points)):
-                    self._unused.add(path)
+    def _point_ids(
+        self, database: Connection, paths: dict[PathKey, int], uses: Sequence[PathUse], new_paths: Collection[int]
+    ) -> tuple[dict[PathUse, int], dict[int, PathUse]]:
+        """The ids of branching points, and the new ones among them."""
+        wanted = {(paths[key], _brinfo(points)): (key, points) for key, points in uses}
+        known_paths = {path for path, _ in wanted if path not in new_paths}
+        ids: dict[PathUse, int] = {}
+        for path, brinfo, id in rows_of_keys(database, _BRINFOS, known_paths):
+            if (path, brinfo) in wanted:
+                ids[wanted[path, brinfo]] = id
+        missing = [(*each, use) for each, use in wanted.items() if use not in ids]
+        first = self._state.take("points", len(missing))
+        new = {id: use for id, (_, _, use) in enumerate(missing, first)}
+        rows = [(path, brinfo, id) for id, (path, brinfo, _) in enumerate(missing, first)]
+        _insert(database, "linearpath_brinfo", rows)
+        return ids | {use: id for id, use in new.items()}, new
 
-    def store(self, database: Connection) -> None:
-        """Insert new linear paths, and the tag paths that they fit. Collect unused linear paths if there are many."""
-        if self._new_paths:
-            _insert(
-                database,
-                "query_linear_path",
-                [(path, *_pieces(self._entries[path].key.path)) for path in self._new_paths],
-            )
-        if self._new_points:
-            _insert(
-                database,
-                "linearpath_brinfo",
-                [(path, _brinfo(self._entries[path].points[each]), each) for path, each in self._new_points],
-            )
-        self._fit_new_subscriptions(database)
-        if len(self._unused) > max(_FEW, self.linear_paths):
-            self._collect(database)
-
-    def _fit_new_subscriptions(self, database: Connection) -> None:
+    def _fit(
+        self,
+        database: Connection,
+        paths: dict[PathKey, int],
+        new_paths: dict[int, PathKey],
+        new_points: dict[int, PathUse],
+    ) -> None:
         """Find the tag paths that new linear paths fit, and the positions of new branching points."""
-        paths, points = self._new_paths, self._new_points
-        self._new_paths, self._new_points = [], []
-        if not self.tag_paths:
+        if not self._state["tags"] or not (new_paths or new_points):
             return
-        matched: dict[int, list[int]] = {path: [] for path in paths}
-        if paths:
-            for path, tag in self._candidates(database, f"l.id >= {paths[0]}"):
-                if self._fits(path, tag):
-                    matched[path].append(tag)
-            self._match(database, [(tag, path) for path, tags in matched.items() for tag in tags])
-        for path in {path for path, _ in points if path not in matched}:
-            query = f"SELECT abs(tagpath_id) FROM pathmatch WHERE linearpath_id = {path}"
-            matched[path] = [tag for (tag,) in database.integers(query).tolist()]
-        self._place(database, [(tag, *pair) for pair in points for tag in matched[pair[0]]])
+        tags = self._fitting_tags(database, new_paths)
+        self._match(database, [(_signed(tag, new_paths[path]), path) for path in tags for tag, _ in tags[path]])
+        known = {paths[key] for key, _ in new_points.values()} - new_paths.keys()
+        for path, tag, text in rows_of_keys(database, _TAGS_OF_PATHS, known):
+            tags.setdefault(path, []).append((tag, text))
+        self._place(
+            database,
+            [(tag, text, use, id) for id, use in new_points.items() for tag, text in tags.get(paths[use[0]], ())],
+        )
 
-    def _collect(self, database: Connection) -> None:
-        """Delete linear paths that no predicate has, and all rows that were computed from them."""
-        unused = sorted(self._unused)
-        points = [each for path in unused for each in self._entries[path].points]
-        mark = database.parameter(1)
-        for table, column, ids in (
-            ("query_linear_path", "id", unused),
-            ("linearpath_brinfo", "linearpath_id", unused),
-            ("pathmatch", "linearpath_id", unused),
-            ("tagpath_brinfo", "brinfo_id", points),
-        ):
-            if ids:
-                database.run_many(f"DELETE FROM {table} WHERE {column} = {mark}", [(each,) for each in ids])
-        removed = set(points)
-        self._point_ids = {key: each for key, each in self._point_ids.items() if each not in removed}
-        for path in unused:
-            del self._ids[self._entries.pop(path).key]
-        self._unused.clear()
+    def _fitting_tags(self, database: Connection, new_paths: dict[int, PathKey]) -> dict[int, list[tuple[int, str]]]:
+        """The tag paths that new linear paths fit, with their texts."""
+        by_key: dict[int, list[int]] = {}
+        for path, key in new_paths.items():
+            by_key.setdefault(linear_path_key(key.path), []).append(path)
+        tags: dict[int, list[tuple[int, str]]] = {}
+        for fit_key, tag, text in rows_of_keys(database, _TAGS_OF_KEYS, by_key):
+            for path in by_key[fit_key]:
+                if positions(new_paths[path].path, text):
+                    tags.setdefault(path, []).append((tag, text))
+        return tags
+
+    def collect(self, database: Connection, used: str) -> None:
+        """Delete linear paths and branching points that no predicate has. `used` is the query for the paths in use."""
+        database.run(f"DELETE FROM query_linear_path WHERE id NOT IN ({used})")
+        for statement in _UNUSED:
+            database.run(statement)
+        self.reopen(database)
 
     # From documents
 
     def add_tag_paths(self, database: Connection, tag_paths: Sequence[str]) -> list[int]:
-        """Insert new tag paths, with the linear paths that fit them. Returns their ids, in order."""
-        first = len(self._tags)
-        self._tags += tag_paths
-        ids = list(range(first, len(self._tags)))
-        rows = [(tag, path, inverted(path)) for tag, path in zip(ids, tag_paths, strict=True)]
-        _insert(database, "tagpath_map", rows)
-        candidates = self._candidates(database, f"t.tagpath_id >= {first}")
-        fitting = [(tag, path) for path, tag in candidates if path in self._entries and self._fits(path, tag)]
-        self._match(database, fitting)
-        self._place(database, [(tag, path, each) for tag, path in fitting for each in self._entries[path].points])
-        database.analyse(OF_BOTH)  # until then, a planner takes the tables to be empty
-        return ids
+        """The ids of tag paths, in order. New ones are inserted, with the linear paths that fit them."""
+        wanted = dict.fromkeys(tag_paths, NO_PATH)
+        for tag, text in rows_of_keys(database, _TAGS, map(row_key, wanted)):
+            if text in wanted:
+                wanted[text] = tag
+        missing = [text for text, tag in wanted.items() if tag == NO_PATH]
+        if missing:
+            first = self._state.take("tag", len(missing))
+            self._state["tags"] += len(missing)
+            new = dict(zip(missing, range(first, first + len(missing)), strict=True))
+            wanted |= new
+            self._insert_tag_paths(database, new)
+        return [wanted[text] for text in tag_paths]
 
-    def clear_tag_paths(self, database: Connection) -> None:
-        """Delete all tag paths."""
-        for table in ("tagpath_map", "pathmatch", "tagpath_brinfo"):
-            database.run(f"DELETE FROM {table}")
-        _insert(database, "pathmatch", [(NO_PATH, NO_PATH)])
-        self._tags, self.reached = [""], set()
+    def _insert_tag_paths(self, database: Connection, new: dict[str, int]) -> None:
+        _insert(database, "tagpath_map", [(tag, row_key(text), text, inverted(text)) for text, tag in new.items()])
+        by_key: dict[int, list[str]] = {}
+        for text in new:
+            for fit_key in dict.fromkeys(tag_path_keys(text)):
+                by_key.setdefault(fit_key, []).append(text)
+        _insert(database, "tagpath_key", [(fit_key, new[text]) for fit_key, texts in by_key.items() for text in texts])
+        fitting: list[tuple[int, PathKey, str]] = []
+        for fit_key, path, is_number, linear_path in rows_of_keys(database, _PATHS_OF_KEYS, by_key):
+            key = PathKey(LinearPath.parse(linear_path), bool(is_number))
+            fitting += [(path, key, text) for text in by_key[fit_key] if positions(key.path, text)]
+        self._match(database, [(_signed(new[text], key), path) for path, key, text in fitting])
+        points: dict[int, list[tuple[int, Points]]] = {}
+        for path, brinfo, id in rows_of_keys(database, _BRINFOS, {path for path, _, _ in fitting}):
+            points.setdefault(path, []).append((id, _points(brinfo)))
+        placed = [
+            (new[text], text, (key, each), id) for path, key, text in fitting for id, each in points.get(path, ())
+        ]
+        self._place(database, placed)
+        database.analyse(OF_BOTH)  # until then, a planner takes the tables to be empty
+
+    def remove_tag_paths(self, database: Connection, tags: Collection[int]) -> None:
+        """Delete single tag paths, and all rows that were computed from them."""
+        signed = [*tags, *(-tag for tag in tags)]
+        for table, ids in (
+            ("tagpath_map", tags),
+            ("tagpath_key", tags),
+            ("pathmatch", signed),
+            ("tagpath_brinfo", signed),
+        ):
+            delete_keys(database, table, "tagpath_id", ids)
+        self.reached.difference_update(signed)
+        self._state["tags"] -= len(tags)
 
     # From both
 
-    def _candidates(self, database: Connection, condition: str) -> list[tuple[int, int]]:
-        """Pairs of a linear path and a tag path whose beginnings and ends agree, up to the first wildcard."""
-        query = (
-            "SELECT l.id, t.tagpath_id FROM query_linear_path l JOIN tagpath_map t"
-            " ON substr(t.tagpath, 1, length(l.head)) = l.head AND substr(t.inv_tagpath, 1, length(l.tail)) = l.tail"
-            f" WHERE {condition}"
-        )
-        return [(path, tag) for path, tag in database.integers(query).tolist()]
-
-    def _fits(self, path: int, tag: int) -> bool:
-        return bool(positions(self._entries[path].key.path, self._tags[tag]))
-
-    def _match(self, database: Connection, fitting: Sequence[tuple[int, int]]) -> None:
+    def _match(self, database: Connection, rows: Sequence[tuple[int, int]]) -> None:
         """Insert into PathMatch pairs of a tag path and a linear path that fits it."""
-        rows = [(-tag if self._entries[path].key.is_number else tag, path) for tag, path in fitting]
         self.reached.update(tag for tag, _ in rows)
         _insert(database, "pathmatch", rows)
 
-    def _place(self, database: Connection, triples: Sequence[tuple[int, int, int]]) -> None:
-        """Insert into TagPath_BrInfo the positions of points, for triples of tag path, linear path and points."""
+    def _place(self, database: Connection, placed: Sequence[tuple[int, str, PathUse, int]]) -> None:
+        """Insert into TagPath_BrInfo the positions of branching points: a tag path, a use, and the points' id."""
         rows = []
-        for tag, path, points_id in triples:
-            key, points_by_id = self._entries[path]
-            points = points_by_id[points_id]
-            signed = -tag if key.is_number else tag
-            for way, places in enumerate(positions(key.path, self._tags[tag], points)):
+        for tag, text, (key, points), points_id in placed:
+            for way, places in enumerate(positions(key.path, text, points)):
                 numbers = (number for number, _ in points)
-                rows += [(signed, points_id, way, *each) for each in zip(numbers, places, strict=True)]
+                rows += [(_signed(tag, key), points_id, way, *each) for each in zip(numbers, places, strict=True)]
         _insert(database, "tagpath_brinfo", rows)
 
 
+def _signed(tag: int, key: PathKey) -> int:
+    return -tag if key.is_number else tag
+
+
 def _pieces(path: LinearPath) -> tuple[str | None, ...]:
-    """A path, its pieces as in Fig. 3.4, and the beginning and end of tag paths that fit, up to the first wildcard."""
-    prefix, postfix = path.prefix, path.postfix
-    tail = inverted(prefix) if postfix is None else postfix
-    return path.text, prefix, path.middle, postfix, prefix.partition("*")[0], tail.partition("*")[0]
+    """A path and its pieces, as in Fig. 3.4."""
+    return path.text, path.prefix, path.middle, path.postfix
 
 
 def _brinfo(points: Points) -> str:
     return "&".join(f"bp#{number}={step}" for number, step in points)
+
+
+def _points(brinfo: str) -> tuple[tuple[int, int], ...]:
+    """The branching points of a BrInfo."""
+    pairs = (each.removeprefix("bp#").split("=") for each in brinfo.split("&"))
+    return tuple((int(number), int(step)) for number, step in pairs)
 
 
 def _insert(database: Connection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:

@@ -10,7 +10,7 @@ NO_PATH.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from math import isnan
 from typing import Any
 
@@ -34,24 +34,42 @@ COLUMNS = {
 
 
 class TagPathIds:
-    """The ids of tag paths in the tables. Only tag paths of documents that were matched have one."""
+    """The ids of this process's tag paths in the tables. Only those of documents that were matched have one."""
 
     def __init__(self, paths: TagPaths) -> None:
         self.paths = paths
         self._texts = {0: ""}
         self.ids = np.empty(0, np.int64)
         """The id of each tag path, by its number in this process; `NO_PATH` if it has none."""
+        self._seen = np.empty(0, np.int64)
+        """The last batch in which each tag path occurred, by its number in this process."""
+        self._batch = 0
 
     def add(self, occurring: NDArray[np.int64], add_tag_paths: Callable[[Sequence[str]], list[int]]) -> None:
-        """Add to the tables the tag paths that occur in the documents to match.
+        """Look up the tag paths that occur in the documents to match, and add new ones to the tables.
 
         Tag paths that other users of the process have brought are left out: one of many nested elements could fit a
         linear path in very many ways.
         """
-        self.ids = np.append(self.ids, np.full(len(self.paths) - len(self.ids), NO_PATH, np.int64))
+        count = len(self.paths) - len(self.ids)
+        self.ids = np.append(self.ids, np.full(count, NO_PATH, np.int64))
+        self._seen = np.append(self._seen, np.zeros(count, np.int64))
+        self._batch += 1
+        self._seen[occurring] = self._batch
         new = occurring[self.ids[occurring] == NO_PATH]
         if len(new):
             self.ids[new] = add_tag_paths([self._text(path) or "/" for path in new.tolist()])
+
+    def oldest(self, stored: Collection[int], count: int) -> list[int]:
+        """Of the stored tag paths, up to `count` that occurred longest ago; none of the last batch."""
+        known = np.flatnonzero(self.ids != NO_PATH)
+        seen = dict(zip(self.ids[known].tolist(), self._seen[known].tolist(), strict=True))
+        old = [tag for tag in stored if seen.get(tag, 0) < self._batch]
+        return sorted(old, key=lambda tag: (seen.get(tag, 0), tag))[:count]
+
+    def forget(self, tags: Collection[int]) -> None:
+        """Forget the ids of tag paths that were removed from the tables."""
+        self.ids[np.isin(self.ids, np.fromiter(tags, np.int64))] = NO_PATH
 
     def _text(self, path: int) -> str:
         text = self._texts.get(path)
