@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,19 @@ from harken_lab.workloads import generate
 from unit.matchers.subscribed import Subscribed, batch
 
 LAYOUTS = ["counting_lists", "counting_bits", "counting_bytes"]
-KINDS = [(layout, index) for layout in LAYOUTS for index in ("lists", "table")]
+PUBLISHED = {
+    "counting_lists": {"index": "linked", "vector": "bits", "growth": "constant"},
+    "counting_bits": {"index": "linked", "vector": "bits", "deletion": "matrix"},
+    "counting_bytes": {"index": "table", "vector": "bits", "deletion": "matrix"},
+}
+"""The options of each layout that are as ToPSS describes it."""
+KINDS = [(layout, {"index": index}) for layout in LAYOUTS for index in ("lists", "table")] + [*PUBLISHED.items()]
 
 
-@pytest.fixture(params=KINDS, ids="-".join)
+@pytest.fixture(params=KINDS, ids=lambda kind: "-".join([kind[0], *kind[1].values()]))
 def kind(request: pytest.FixtureRequest) -> tuple[str, dict[str, str]]:
-    layout, index = request.param
-    return layout, {"index": index}
+    layout, options = request.param
+    return layout, options
 
 
 def subscribed(kind: tuple[str, dict[str, str]], *texts: str, **options: Any) -> Subscribed:
@@ -133,7 +140,7 @@ def test_the_first_stage_alone(kind: tuple[str, dict[str, str]]) -> None:
 
 
 def test_an_index_that_there_is_not() -> None:
-    with pytest.raises(CapabilityError, match="`index` is one of lists, table, not 'hash'"):
+    with pytest.raises(CapabilityError, match="`index` is one of lists, linked, table, not 'hash'"):
         create_matcher("counting_lists", index="hash")
 
 
@@ -229,8 +236,8 @@ def test_all_layouts_agree(workload: str) -> None:
     given = generate(workload, 700, 60, seed=3)
     events = validate(given.events).batch
     answers = []
-    for layout, index in KINDS:
-        matcher: Any = create_matcher(layout, index=index)
+    for layout, options in KINDS:
+        matcher: Any = create_matcher(layout, **options)
         matcher.add_flat(Flat.of_predicates(np.arange(700, dtype=np.int32), given.predicates))
         found = matcher.match(events, lambda number: pytest.fail("nothing is to be verified"))
         answers.append([sorted(each) for each in found.by_event()])
@@ -246,3 +253,100 @@ def test_stats() -> None:
     assert (told["rows"], told["predicates"], told["distinct_predicates"], told["list_entries"]) == (3, 3, 2, 3)
     assert told["bytes"] == sum(told["memory"].values()) > 0
     assert (told["events"], told["examined"]) == (1, 2)
+
+
+# As published
+
+
+@pytest.mark.parametrize(
+    ("layout", "options"),
+    [
+        ("counting_lists", {"vector": "bytes"}),
+        ("counting_lists", {"growth": "never"}),
+        ("counting_lists", {"deletion": "matrix"}),
+        ("counting_bits", {"deletion": "lists"}),
+        ("counting_bits", {"growth": "constant"}),
+    ],
+)
+def test_published_forms_that_there_are_not(layout: str, options: dict[str, str]) -> None:
+    with pytest.raises(CapabilityError, match=next(iter(options))):
+        create_matcher(layout, **options)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_published_forms_find_what_naive_finds_while_rows_come_and_go(layout: str) -> None:
+    rng = Random(5)
+
+    def text() -> str:
+        tests = [f"{name} {rng.choice(['=', '<>', '<', '>'])} {rng.randint(1, 12)}" for name in rng.sample("abcd", 2)]
+        return " AND ".join(tests)
+
+    published, naive = Subscribed(layout, **PUBLISHED[layout]), Subscribed("naive")
+    events = [{name: rng.randint(0, 13) for name in "abcd" if rng.random() < 0.8} for _ in range(20)]
+    for step in range(4):
+        texts = {100 * step + number: text() for number in range(80)}
+        for each in (published, naive):
+            each.add(texts)
+        for number in rng.sample(sorted(published.forms), 50):
+            published.remove(number)
+            naive.remove(number)
+        assert published.match(*events) == naive.match(*events)
+    published.remove(*list(published.forms))
+    assert published.matcher.stats()["distinct_predicates"] == 0
+
+
+def test_a_row_is_removed_by_the_matrix_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = subscribed(("counting_bits", PUBLISHED["counting_bits"]), "x = 1 AND y < 5", "x = 1", "y < 5 AND z > 2")
+    monkeypatch.setattr(type(found.matcher), "_release", None)
+    found.remove(0, 2)
+    assert found.matcher.stats()["distinct_predicates"] == 1
+    assert found.match({"x": 1, "y": 1, "z": 9}) == [[1]]
+
+
+def test_a_list_that_grows_by_a_constant_moves_more_often() -> None:
+    texts = [f"x = 1 AND y = {number % 7}" for number in range(200)]
+    constant, double = (Subscribed("counting_lists", *texts[:1], growth=growth) for growth in ("constant", "double"))
+    for each in (constant, double):
+        for number, text in enumerate(texts[1:], 1):
+            each.add({number: text})
+    rooms = [each.matcher._counted.lists.table.rooms for each in (constant, double)]
+    assert int(rooms[0].max()) == 208, "the first multiple of the constant that holds all"
+    assert int(rooms[1].max()) == 256
+    assert constant.match({"x": 1, "y": 3}) == double.match({"x": 1, "y": 3})
+
+
+def test_the_vector_has_a_bit_for_every_predicate() -> None:
+    bits = Subscribed("counting_lists", *(f"x = {number}" for number in range(640)), vector="bits")
+    assert bits.stats["memory"]["predicate vector"] == 80
+    assert bits.match({"x": 3}) == [[3]]
+    assert not bits.matcher._predicates.index.vector.any(), "cleared for the next event"
+
+
+# What the paper says of costs
+
+
+def test_lists_have_an_entry_for_each_predicate_and_are_walked_where_these_hold() -> None:
+    workload = generate("w4", 300, 20, seed=2)
+    matcher: Any = create_matcher("counting_lists")
+    matcher.add_flat(Flat.of_predicates(np.arange(300, dtype=np.int32), workload.predicates))
+    events = validate(workload.events).batch
+    walked = matcher.match(events, lambda number: pytest.fail("nothing is to be verified")).candidates
+    entries, satisfied = 0, np.zeros(20, np.int64)
+    for each in workload.conditions:
+        values = workload.events.column(each.attribute).to_pylist()
+        constants = np.asarray(each.constants)[each.operands]
+        entries += len(each.rows)
+        for event, value in enumerate(values):
+            by_operator = {0: value == constants, 1: value != constants, 2: value < constants, 4: value > constants}
+            satisfied[event] += int(np.choose(each.operators, [by_operator.get(o, value < 0) for o in range(6)]).sum())
+    assert matcher.stats()["list_entries"] == entries, "n subscriptions times their mean number of predicates"
+    assert walked.tolist() == satisfied.tolist(), "the satisfied predicates, each with the rows that have it"
+
+
+def test_a_matrix_has_a_bit_for_each_predicate_and_row() -> None:
+    workload = generate("w4", 5_000, 0, seed=2)
+    matcher: Any = create_matcher("counting_bits")
+    matcher.add_flat(Flat.of_predicates(np.arange(5_000, dtype=np.int32), workload.predicates))
+    stats = matcher.stats()
+    cells = 8 * stats["memory"]["matrix"]
+    assert stats["distinct_predicates"] * 5_000 <= cells <= stats["distinct_predicates"] * 5_056

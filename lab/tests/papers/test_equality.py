@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from harken.codes.flat import Flat
+from harken.errors import CapabilityError
 from harken.events import validate
 from harken.matchers import create_matcher
 from harken_lab.workloads import generate
@@ -91,3 +92,34 @@ def test_as_counting_finds(algorithm: str, workload: str) -> None:
         answers.append([sorted(each) for each in found.by_event()])
     assert answers[0] == answers[1]
     assert sum(map(len, answers[0])) > 0 or workload == "stock"
+
+
+# One event in several threads
+
+
+@pytest.mark.parametrize("algorithm", ["equality_preferred", "quarantine"])
+@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("name", ["le-subscribe", "w4", "gryphon"])
+def test_threads_divide_the_clusters_of_an_event_and_change_no_answer(name: str, threads: int, algorithm: str) -> None:
+    workload = generate(name, 800, 40, seed=4)
+    events = validate(workload.events).batch
+    results = []
+    for options in ({}, {"threads": threads}):
+        matcher: Any = create_matcher(algorithm, **options)
+        matcher.add_flat(Flat.of_predicates(np.arange(800, dtype=np.int32), workload.predicates))
+        matcher.remove(range(0, 800, 3))
+        result = matcher.match(events, lambda number: pytest.fail("nothing is to be verified"))
+        results.append(([sorted(each) for each in result.by_event()], result.candidates.tolist()))
+    assert results[0] == results[1]
+    assert any(results[0][0])
+
+
+def test_more_threads_than_clusters_and_more_matches_than_room() -> None:
+    found = Subscribed("quarantine", *(f"x = {number % 3}" for number in range(300)), threads=4)
+    assert [len(each) for each in found.match(*[{"x": 1}] * 300)] == [100] * 300
+
+
+def test_threads_are_at_least_one() -> None:
+    for threads in (0, True, "2"):
+        with pytest.raises(CapabilityError, match="`threads` is the number of threads"):
+            create_matcher("quarantine", threads=threads)

@@ -21,7 +21,7 @@ from harken_lab.papers.matching_tree import MatchingTree
 OPTIONS = [
     {"test_order": test_order, "collapse": collapse, "successors": successors, "factor": factor}
     for test_order, collapse, successors, factor in product(
-        ("popularity", "given"), (True, False), (True, False), (0, 1, 2)
+        ("popularity", "given"), (True, False), (True, False, "ahead"), (0, 1, 2)
     )
 ]
 
@@ -331,6 +331,67 @@ def test_subtrees_of_values_that_nobody_asks_for_go_when_these_are_the_most() ->
     check_structure(tree.matcher)
 
 
+# Successors ahead
+
+
+def sets_of(matcher: MatchingTree) -> dict[int, list[int] | None]:
+    """The successors of every node; None if it was cut off."""
+    cache, tree = matcher._successors, matcher._tree.table
+    assert cache is not None
+    arrays = cache.arrays(len(tree.nodes), 0)
+    used = np.flatnonzero(tree.nodes[:, kernels.KIND] != kernels.UNUSED).tolist()
+    assert all(arrays.lists[node, 0] == arrays.state[0] for node in used), "all are computed"
+    sets: dict[int, list[int] | None] = {}
+    for node in used:
+        _, start, size = arrays.lists[node].tolist()
+        sets[node] = None if size < 0 else sorted(arrays.cells[start : start + size].tolist())
+    return sets
+
+
+@pytest.mark.parametrize("equalities_only", [True, False])
+@pytest.mark.parametrize("options", [{}, {"collapse": False}, {"factor": 1}])
+def test_sets_that_are_maintained_are_those_computed_afresh(options: dict[str, Any], equalities_only: bool) -> None:
+    rng = Random(11)
+    tree = Grown(*(subscription(rng, equalities_only) for _ in range(40)), successors="ahead", **options)
+    alive = set(range(40))
+    for number in range(40, 160):
+        if rng.random() < 0.5 and alive:
+            gone = {rng.choice(sorted(alive)) for _ in range(rng.randint(1, 3))}
+            tree.matcher.remove(gone)
+            alive -= gone
+        else:
+            tree.add(subscription(rng, equalities_only), first=number)
+            alive.add(number)
+        maintained = sets_of(tree.matcher)
+        tree.matcher._rebuild_successors()
+        assert maintained == sets_of(tree.matcher)
+    stats = tree.matcher.stats()
+    assert stats["successors"] == sum(len(each or ()) for each in maintained.values())
+    assert stats["successor_sets"] == sum(bool(each) for each in maintained.values())
+    assert stats["space"] == stats["edges"] + stats["successors"]
+
+
+def test_sets_ahead_are_there_before_the_first_event_and_void_ones_leave_no_garbage() -> None:
+    tree = Grown("a = 1 AND b = 1", "b = 1 AND c = 1", "c = 1", test_order="given", successors="ahead")
+    assert tree.stat("successors") > 0
+    used = []
+    for step in range(3_000):
+        tree.add(f"a = 1 AND d = {step % 50}", first=10 + step)
+        tree.matcher.remove([10 + step])
+        used.append(int(tree.matcher._successors._state[1]))
+    assert max(used) < 5_000
+    assert tree.found(a=1, b=1, c=1) == {0, 1, 2}
+
+
+def test_one_change_leaves_the_sets_that_it_cannot_touch() -> None:
+    rng = Random(5)
+    tree = Grown(*(subscription(rng, equalities_only=True) for _ in range(300)), successors="ahead")
+    before = int(tree.matcher._successors._state[1])
+    tree.add("a = 1 AND b = 77", first=1_000)
+    computed = int(tree.matcher._successors._state[1]) - before
+    assert 0 < computed < before / 2
+
+
 # Churn
 
 
@@ -413,6 +474,7 @@ def test_nodes_and_entries_are_recycled() -> None:
         ({"test_order": "best"}, "popularity, given"),
         ({"collapse": 1}, "True or False"),
         ({"successors": None}, "True or False"),
+        ({"successors": "behind"}, "False or 'ahead'"),
         ({"factor": -1}, "factored out"),
         ({"factor": True}, "factored out"),
         ({"depth": 3}, "depth"),

@@ -30,11 +30,18 @@ _REJECTIONS: tuple[type[HarkenError], ...] = (ContradictionError, CapabilityErro
 _ONE_TRUE_IN = 50
 
 OPTIONS: dict[str, list[dict[str, Any]]] = {
-    **{f"counting_{layout}": [{"index": "table"}] for layout in ("lists", "bits", "bytes")},
+    "counting_lists": [{"index": "table"}, {"index": "linked", "vector": "bits", "growth": "constant"}],
+    "counting_bits": [{"index": "table"}, {"index": "linked", "vector": "bits", "deletion": "matrix"}],
+    "counting_bytes": [{"index": "table", "deletion": "matrix"}],
+    **{name: [{"threads": 3}] for name in ("equality_preferred", "quarantine")},
     "gough": [{"share": False}],
     "hanson": [{"choose": "first"}],
     **{name: [{"database": "sqlite"}] for name in ("sequential_search", "predicate_grouping", "relational_anchored")},
-    "matching_tree": [{"collapse": False, "successors": False, "factor": 2}],
+    "matching_tree": [
+        {"collapse": False, "successors": False, "factor": 2},
+        {"successors": "ahead"},
+        {"collapse": False, "successors": "ahead", "factor": 1},
+    ],
 }
 """Options of algorithms that change what an event costs, and must not change an answer."""
 

@@ -203,3 +203,25 @@ def test_orders() -> None:
     for name in ("segment", "age"):
         assert np.mean([event["customer"][name] is None for event in events]) == pytest.approx(0.1, abs=0.03)
     assert all(event["placed_at"].startswith("2026-") and event["placed_at"].endswith("Z") for event in events)
+
+
+def test_gryphon_with_ranges() -> None:
+    workload = generate("gryphon", 4_000, 0, seed=1, ranges=0.5)
+    operators = np.concatenate([each.operators for each in workload.conditions])
+    shares = np.bincount(operators, minlength=6) / len(operators)
+    assert shares[[0, 3, 5]] == pytest.approx([0.5, 0.25, 0.25], abs=0.02)
+    plain = generate("gryphon", 4_000, 0, seed=1, ranges=0.0)
+    assert all(not each.operators.any() for each in plain.conditions)
+
+
+def test_batches_cut_a_workload_and_change_nothing() -> None:
+    workload = generate("w4", 25, 23, seed=1)
+    size, events = workload.parameters["subscription_batch"], workload.parameters["event_batch"]
+    assert (size, events) == (10, 10)
+    assert [each.num_rows for each in workload.batches("where", size)] == [10, 10, 5]
+    assert [each.num_rows for each in workload.event_batches(events)] == [10, 10, 3]
+    other = generate("w4", 25, 23, seed=1, subscription_batch=7, event_batch=9)
+    assert other.texts().to_pylist() == workload.texts().to_pylist()
+    assert other.events == workload.events
+    with pytest.raises(ValueError, match="1 or more"):
+        generate("w0", 1, 1, event_batch=0)

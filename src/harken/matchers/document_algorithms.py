@@ -23,7 +23,7 @@ DOCUMENT_ALGORITHMS: Announced[str] = Announced(
     "harken.documents",
     {"xpath": "harken.matchers.documents:XPathMatcher"},
     target_of,
-    laboratory="xpath_buckets xpath_shared xpath_unrolled",
+    laboratory="xpath_buckets xpath_shared xpath_unrolled yfilter",
 )
 """By name, the "module:name" of a factory: `factory(limits, **options)` makes a matcher. If its `takes_all` is False,
 it takes only expressions without `not` whose alternatives can be multiplied out."""

@@ -93,6 +93,10 @@ class IntegerDomain(Domain):
             raise self.rejection(text)
         return self.read(number)
 
+    def admits(self, constant: Value) -> bool:
+        """Whether a number lies within the bounds, be it an integer or not. Other values do."""
+        return not isinstance(constant, int | float) or self._first <= constant <= self._last
+
     def describe(self) -> str:
         if self.low is None:
             return "integer" if self.high is None else f"integer up to {self.high}"

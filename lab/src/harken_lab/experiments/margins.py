@@ -40,6 +40,8 @@ HARDLY = 1.5
 """A figure of lists hardly depends on the domain if domains differ by no more."""
 THIRD = (2.0, 4.5)
 """Bytes by bits: about three times, within a factor of 1.5."""
+RESIDENT = (0.5, 2.0)
+"""Resident memory by counted bytes."""
 TWO_ORDERS = 100.0
 LARGE = 10_000
 """Subscriptions from which the growth of loading is judged: before, fixed costs of a call dominate."""

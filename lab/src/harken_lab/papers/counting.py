@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,10 +106,12 @@ class CountedLists:
     The rows may be a subset of all rows. Each has a slot here; freed slots are reused.
     """
 
-    def __init__(self, index: str, *, equalities: bool = True) -> None:
-        self.predicates = PredicateIndex(index)
-        self.lists = GrowingLists()
+    def __init__(self, index: str, *, equalities: bool = True, vector: str = "numbers", step: int = 0) -> None:
+        """`vector` is as in `PredicateIndex`, `step` as in `GrowingLists`: with it, rows are added one by one."""
+        self.predicates = PredicateIndex(index, vector)
+        self.lists = GrowingLists(step)
         self._equalities = equalities
+        self._is_one_by_one = step > 0
         self._packed = np.empty(0, np.bool_)
         self.clear()
 
@@ -149,7 +151,7 @@ class CountedLists:
         self.predicates.fit(spans)
         if self.predicates.groups > len(self._packed):
             self._packed = longer(self._packed, self.predicates.groups, 1)
-        is_first = len(self) == 0
+        is_first = len(self) == 0 and not self._is_one_by_one
         slots = self._assign_slots(rows)
         needed = self._build(rows, slots, table) if is_first else self._insert(rows, slots, table)
         self.counters.set(slots, rows, needed)
@@ -195,14 +197,19 @@ class CountedLists:
             )
             if done == len(rows):
                 return needed
-            predicates.grow(len(numbers))
-            lists.grow()
+            if predicates.has_room:
+                lists.grow()
+            else:
+                predicates.grow(len(numbers))
 
 
 class Counting(RowMatcher):
-    """A matcher that counts the predicates of a row that hold. `index` is the kind of predicate index."""
+    """A matcher that counts the predicates of a row that hold. `index` is the kind of predicate index.
 
-    bulk_share: ClassVar[int] = 4
+    `vector` is how the predicates that hold are handed over: as numbers, or as bits.
+    """
+
+    bulk_share: int = 4
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, index: str = "lists") -> None:
         super().__init__(limits, widest=limits.max_table_values if index == "table" else 0)

@@ -32,6 +32,9 @@ class CountingBits(CountingMatrix):
     def _unset(self, numbers: NDArray[np.int32], rows: NDArray[np.int32]) -> None:
         np.bitwise_and.at(self._matrix, (numbers, rows >> 6), ~_bit(rows))
 
+    def _column(self, row: int, height: int) -> NDArray[np.uint64]:
+        return self._matrix[:height, row >> 6] >> np.uint64(row & 63) & _ONE
+
     def _insert(self, rows: NDArray[np.int32]) -> None:
         super()._insert(rows)
         self._bits = None

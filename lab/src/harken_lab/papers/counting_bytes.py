@@ -22,6 +22,9 @@ class CountingBytes(CountingMatrix):
     def _unset(self, numbers: NDArray[np.int32], rows: NDArray[np.int32]) -> None:
         self._matrix[numbers, rows] = 0
 
+    def _column(self, row: int, height: int) -> NDArray[np.uint8]:
+        return self._matrix[:height, row]
+
     def _find(self, search: RowSearch) -> int:
         codes, first, out, offsets, examined = search
         done: int = count_by_bytes(

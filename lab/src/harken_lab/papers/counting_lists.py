@@ -12,19 +12,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harken.errors import CapabilityError
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken_lab.papers.counting import CountedLists, Counting
 from harken_lab.papers.kernels.counting_kernels import count_by_lists
 from harken_lab.papers.row_matcher import RowSearch
 from harken_lab.papers.row_predicates import PredicateIndex
 
+GROWTHS = {"double": 0, "constant": 16}
+"""How the room of a full list grows: how many cells it gets; 0 doubles it. The paper's constant is not known."""
+
 
 class CountingLists(Counting):
-    """Counting with a list of rows for every predicate. To remove a row, its predicates are read from the row table."""
+    """Counting with a list of rows for every predicate. To remove a row, its predicates are read from the row table.
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS, index: str = "lists") -> None:
+    With `growth="constant"`, as in ToPSS, rows are added one by one, and a full list gets room for 16 more.
+    """
+
+    def __init__(
+        self, limits: Limits = DEFAULT_LIMITS, index: str = "lists", vector: str = "numbers", growth: str = "double"
+    ) -> None:
+        if growth not in GROWTHS:
+            raise CapabilityError(f"`growth` is one of {', '.join(GROWTHS)}, not {growth!r}")
         super().__init__(limits, index)
-        self._counted = CountedLists(index)
+        self._counted = CountedLists(index, vector=vector, step=GROWTHS[growth])
+        if GROWTHS[growth]:
+            self.bulk_share = 0
 
     @property
     def _predicates(self) -> PredicateIndex:

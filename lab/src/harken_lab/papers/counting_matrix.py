@@ -2,6 +2,9 @@
 
 The matrix needs no lists, and no search when a subscription is removed, but a cell for every pair of predicate and row:
 a subscription for which it would exceed `max_matrix_bytes` is rejected.
+
+A row is removed by the predicates that the row table has for it or, as in the paper, by the matrix alone: its column
+says which predicates it has.
 """
 
 from __future__ import annotations
@@ -12,13 +15,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from harken.errors import LimitError
+from harken.errors import CapabilityError, LimitError
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken_lab.papers.counting import Counting, RowCounters, most_predicates
-from harken_lab.papers.kernels.counting_kernels import insert_numbers, release_numbers
+from harken_lab.papers.kernels.counting_kernels import insert_numbers, release_numbers, release_uses
 from harken_lab.papers.labelled_rows import grown
 from harken_lab.papers.row_matcher import UNLIMITED
 from harken_lab.papers.row_predicates import PredicateIndex, entries_of
+
+DELETIONS = ("rows", "matrix")
+"""Where the predicates of a row that is removed are read: from the row table, or from the matrix."""
 
 
 class CountingMatrix(Counting):
@@ -29,9 +35,14 @@ class CountingMatrix(Counting):
     rows_each: ClassVar[int]
     """Rows per element."""
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS, index: str = "lists") -> None:
+    def __init__(
+        self, limits: Limits = DEFAULT_LIMITS, index: str = "lists", vector: str = "numbers", deletion: str = "rows"
+    ) -> None:
+        if deletion not in DELETIONS:
+            raise CapabilityError(f"`deletion` is one of {', '.join(DELETIONS)}, not {deletion!r}")
         super().__init__(limits, index)
-        self._index = PredicateIndex(index)
+        self._index = PredicateIndex(index, vector)
+        self._is_by_column = deletion == "matrix"
         self._counters = RowCounters()
         self._clear_matrix()
 
@@ -42,6 +53,10 @@ class CountingMatrix(Counting):
     @abstractmethod
     def _unset(self, numbers: NDArray[np.int32], rows: NDArray[np.int32]) -> None:
         """Clear the cells of pairs of a predicate and a row."""
+
+    @abstractmethod
+    def _column(self, row: int, height: int) -> NDArray[np.unsignedinteger[Any]]:
+        """The column of a row, down to a height: by predicate, 1 if the row has it, else 0."""
 
     @property
     def _predicates(self) -> PredicateIndex:
@@ -65,7 +80,7 @@ class CountingMatrix(Counting):
         self._counters.set(rows, rows, needed)
 
     def _delete(self, rows: NDArray[np.int32]) -> None:
-        self._unset(*self._release(rows))
+        self._unset(*(self._release_by_columns(rows) if self._is_by_column else self._release(rows)))
         self._counters.clear(rows)
 
     def _clear(self) -> None:
@@ -99,6 +114,14 @@ class CountingMatrix(Counting):
             self._index.index, table, rows, np.empty(most_predicates(rows, table), np.int32), ends, row_numbers
         )
         return row_numbers[: ends[-1]], np.repeat(rows, np.diff(ends, prepend=0))
+
+    def _release_by_columns(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """As `_release`, with the predicates that the columns of the rows have."""
+        height = min(self._index.size, len(self._matrix))
+        numbers = [np.flatnonzero(self._column(row, height)).astype(np.int32) for row in rows.tolist()]
+        released = np.concatenate([np.empty(0, np.int32), *numbers])
+        release_uses(self._index.index, released)
+        return released, np.repeat(rows, [len(each) for each in numbers])
 
     def _clear_matrix(self) -> None:
         self._matrix = np.zeros((0, 0), self.element)

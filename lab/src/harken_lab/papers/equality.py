@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harken.limits import DEFAULT_LIMITS, Limits
+from harken_lab.papers.cluster_threads import ClusterThreads
 from harken_lab.papers.counting import CountedLists
 from harken_lab.papers.growing_lists import GrowingLists
 from harken_lab.papers.kernels.equality_kernels import (
@@ -18,13 +20,14 @@ from harken_lab.papers.kernels.equality_kernels import (
     NONE,
     EntryClusters,
     Probes,
+    count_loose,
     delete_rows,
     insert_rows,
     place_all,
 )
 from harken_lab.papers.kernels.row_table import RowTable
 from harken_lab.papers.labelled_rows import grown, longer, predicates_of
-from harken_lab.papers.row_matcher import RowMatcher
+from harken_lab.papers.row_matcher import RowMatcher, RowSearch
 
 _PLACES = 64
 
@@ -123,13 +126,19 @@ class EqualityClusters:
         )
 
 
+Share = tuple[NDArray[np.int32], int]
+"""The rows with equalities that a thread found for an event, and how many it examined."""
+
+
 class EqualityMatcher(RowMatcher):
     """A matcher that clusters rows with an equality, and counts the predicates of rows without one."""
 
-    bulk_share: ClassVar[int] = 4
+    bulk_share: int = 4
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, limits: Limits = DEFAULT_LIMITS, threads: int = 1) -> None:
+        """`threads`: among how many the clusters of one event are divided."""
         super().__init__(limits)
+        self._threads = ClusterThreads(threads)
         self._clusters = EqualityClusters()
         self._loose = CountedLists("lists")
         """The rows without an equality."""
@@ -154,6 +163,26 @@ class EqualityMatcher(RowMatcher):
     def _details(self) -> dict[str, Any]:
         clusters, entries = self._clusters.count
         return {"clusters": clusters, "entries": entries, "without_equality": len(self._loose)}
+
+    def _find_in_threads(self, search: RowSearch) -> int:
+        """As `_find`, with the clusters of each event divided among threads."""
+        codes, first, out, offsets, examined = search
+        loose, scratch = self._loose.counted, self._loose.scratch()
+        end = int(offsets[first])
+        for event in range(first, len(offsets) - 1):
+            if end + self.rows.count > len(out):
+                return event
+            for matches, candidates in self._shares(codes, event):
+                out[end : end + len(matches)] = matches
+                end += len(matches)
+                examined[event] += candidates
+            end = int(count_loose(loose, codes, event, scratch, out, end, examined))
+            offsets[event + 1] = end
+        return len(offsets) - 1
+
+    @abstractmethod
+    def _shares(self, codes: NDArray[np.uint32], event: int) -> list[Share]:
+        """What each thread finds in its clusters."""
 
     def _split(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Split rows into those with an equality and those without."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from harken_lab.papers.kernels.lists import TOP, WASTED, ListTable
+from harken_lab.papers.kernels.lists import LIST_STATES, STEP, TOP, WASTED, ListTable
 from harken_lab.papers.labelled_rows import grown, longer
 
 _LEAST_GROWTH = 64
@@ -17,7 +17,9 @@ class GrowingLists:
     table: ListTable
     """The arrays for kernels. Invalid after the next change."""
 
-    def __init__(self) -> None:
+    def __init__(self, step: int = 0) -> None:
+        """`step` is how many cells a full list gets; 0 to double its room."""
+        self._step = step
         self.clear()
 
     def clear(self) -> None:
@@ -28,7 +30,7 @@ class GrowingLists:
             np.empty(0, np.int32),
             np.empty(0, np.int32),
             np.empty(0, np.int32),
-            np.zeros(2, np.int64),
+            self._state(0),
         )
 
     @property
@@ -54,7 +56,12 @@ class GrowingLists:
         sizes = np.bincount(which, minlength=lists).astype(np.int32)
         starts = np.cumsum(sizes, dtype=np.int64) - sizes
         cells = np.ascontiguousarray(values[np.argsort(which, kind="stable")], np.int32)
-        self.table = ListTable(starts, sizes, sizes.copy(), cells, np.array([len(cells), 0], np.int64))
+        self.table = ListTable(starts, sizes, sizes.copy(), cells, self._state(len(cells)))
+
+    def _state(self, top: int) -> NDArray[np.int64]:
+        state = np.zeros(LIST_STATES, np.int64)
+        state[[TOP, STEP]] = top, self._step
+        return state
 
     def grow(self) -> None:
         """Make room after a kernel ran out of it: enough to move the longest list, and more if it ran out again."""

@@ -17,9 +17,10 @@ The optimisations of section 5 change which nodes are visited, not the result:
 
 - `collapse`: a node that has only a *-edge is left out. Without this option every row examines every column.
 - `successors`: a search that continues from a node without a result skips tests that its path has decided already: see
-  matching_tree_search.py. The paper computes all successors beforehand, for subscriptions that rarely change. Here they
-  are computed when a search first needs them, and dropped at any change: changes cost nothing more, and the searches
-  after them pay. It also differs in that a list has 64 successors at most.
+  matching_tree_search.py. With `successors=True` they are computed when a search first needs them, and dropped
+  at any change: changes cost nothing more, and the searches after them pay. With `successors="ahead"`, as in the paper,
+  all are computed beforehand and maintained by changes: see matching_tree_successors.py. It differs from the paper in
+  that a list has 64 successors at most.
 - `factor=N`: the N columns on which most rows of the first load have an equality are factored out: see
   matching_tree_factoring.py.
 """
@@ -57,21 +58,14 @@ from harken_lab.papers.kernels.matching_tree_kernels import (
     depth_of,
     rehash,
 )
-from harken_lab.papers.kernels.matching_tree_search import (
-    IS_FULL,
-    USED,
-    VERSION,
-    WIDEST,
-    Successors,
-    find,
-    find_with_successors,
-)
-from harken_lab.papers.kernels.matching_tree_search import STATES as SUCCESSOR_STATES
+from harken_lab.papers.kernels.matching_tree_search import IS_FULL, find, find_with_successors
 from harken_lab.papers.labelled_rows import grown, longer, predicates_of
 from harken_lab.papers.matching_tree_factoring import Factoring
+from harken_lab.papers.matching_tree_successors import AheadSuccessors, SuccessorCache
 from harken_lab.papers.row_matcher import RowMatcher, RowSearch
 
 _ORDERS = ("popularity", "given")
+AHEAD = "ahead"
 
 
 class MatchingTree(RowMatcher):
@@ -82,20 +76,21 @@ class MatchingTree(RowMatcher):
         limits: Limits = DEFAULT_LIMITS,
         test_order: str = "popularity",
         collapse: bool = True,
-        successors: bool = True,
+        successors: bool | str = True,
         factor: int = 0,
     ) -> None:
         if test_order not in _ORDERS:
             raise CapabilityError(f"`test_order` is one of {', '.join(_ORDERS)}, not {test_order!r}")
-        if not isinstance(collapse, bool) or not isinstance(successors, bool):
-            raise CapabilityError("`collapse` and `successors` are True or False")
+        if not isinstance(collapse, bool) or not (isinstance(successors, bool) or successors == AHEAD):
+            raise CapabilityError(f"`collapse` is True or False, and `successors` True, False or {AHEAD!r}")
         if not isinstance(factor, int) or isinstance(factor, bool) or factor < 0:
             raise CapabilityError(f"`factor` is the number of columns that are factored out, not {factor!r}")
         super().__init__(limits)
         self._options = {"test_order": test_order, "collapse": collapse, "successors": successors, "factor": factor}
         self._collapses, self._is_by_popularity, self._most_factors = collapse, test_order == "popularity", factor
         self._tree = _GrowingTree()
-        self._successors = _SuccessorCache() if successors else None
+        kind = AheadSuccessors if successors == AHEAD else SuccessorCache
+        self._successors = kind() if successors else None
         self._columns: list[int] = []
         """The order of columns."""
         self._factoring = Factoring(self.rows, [])
@@ -167,7 +162,8 @@ class MatchingTree(RowMatcher):
                 raise self._limit_error()
             if done == len(rows):
                 break
-        self._forget_successors()
+        if self._successors is not None:
+            self._successors.inserted(self._tree.table, rows)
 
     def _limit_error(self) -> LimitError:
         most = self.limits.max_tree_nodes
@@ -198,7 +194,11 @@ class MatchingTree(RowMatcher):
         return Order(ranks, columns, len(self._factoring.columns), not self._collapses)
 
     def _delete(self, rows: NDArray[np.int32]) -> None:
+        if self._successors is not None:
+            self._successors.deleting(self._tree.table, rows)
         delete_rows(self._tree.table, rows, self._collapses)
+        if self._successors is not None:
+            self._successors.deleted(self._tree.table)
         self._factoring.count(rows, -1)
         if not self._tree.table.state[ENTRIES]:
             self._clear()
@@ -206,22 +206,22 @@ class MatchingTree(RowMatcher):
             self._factoring = Factoring(self.rows, [])
         elif self._factoring.is_mostly_dead():
             self._drop_dead()
-        self._forget_successors()
 
     def _drop_dead(self) -> None:
         """Remove the subtrees of labels that no row has."""
         dead = self._factoring.forget_dead()
         if len(dead):
             delete_subtrees(self._tree.table, dead, self._collapses)
+            self._rebuild_successors()
 
     def _clear(self) -> None:
         self._tree = _GrowingTree()
         self._factoring = Factoring(self.rows, self._factoring.columns)
-        self._forget_successors()
+        self._rebuild_successors()
 
-    def _forget_successors(self) -> None:
+    def _rebuild_successors(self) -> None:
         if self._successors is not None:
-            self._successors.clear()
+            self._successors.rebuilt(self._tree.table)
 
     def _find(self, search: RowSearch) -> int:
         codes, first, out, offsets, examined = search
@@ -244,13 +244,16 @@ class MatchingTree(RowMatcher):
     def _details(self) -> dict[str, Any]:
         tree = self._tree.table
         nodes = int(tree.state[NODES])
+        edges = max(nodes - 1, 0)
+        sets = {"successors": 0} if self._successors is None else self._successors.stats()
         return {
             "nodes": nodes,
-            "edges": max(nodes - 1, 0),
+            "edges": edges,
             "leaves": int(tree.state[LEAVES]),
             "depth": int(depth_of(tree, np.zeros(len(tree.nodes), np.int32))),
             "entries": int(tree.state[ENTRIES]),
-            "successors": 0 if self._successors is None else self._successors.count,
+            **sets,
+            "space": edges + sets["successors"],
             "columns": [str(self.rows.columns[column]) for column in self._columns],
             "options": self._options,
         }
@@ -311,55 +314,3 @@ class _GrowingTree:
             "edges": table.slots.nbytes,
             "leaves": table.entries.nbytes + table.of_rows.nbytes,
         }
-
-
-class _SuccessorCache:
-    """The successors computed so far, and room for more."""
-
-    def __init__(self) -> None:
-        self._state = np.zeros(SUCCESSOR_STATES, np.int64)
-        self._state[VERSION] = 1
-        self._arrays = Successors(
-            np.zeros((0, 3), np.int32),
-            np.empty(0, np.int32),
-            np.zeros(0, np.uint32),
-            np.zeros(0, np.uint32),
-            np.empty(0, np.int32),
-            np.empty(0, np.int32),
-            self._state,
-        )
-
-    @property
-    def nbytes(self) -> int:
-        return sum(each.nbytes for each in self._arrays)
-
-    @property
-    def count(self) -> int:
-        """The number of successors in the cache."""
-        return int(self._state[USED])
-
-    def clear(self) -> None:
-        """Invalidate all successors."""
-        self._state[USED] = 0
-        self._state[VERSION] += 1
-        if self._state[VERSION] > np.iinfo(np.int32).max:
-            self._arrays.lists[:] = 0
-            self._state[VERSION] = 1
-
-    def arrays(self, nodes: int, columns: int) -> Successors:
-        """The arrays for this many nodes and columns, enlarged if they were full."""
-        arrays = self._arrays
-        if nodes > len(arrays.lists):
-            arrays = arrays._replace(
-                lists=longer(arrays.lists, nodes, 0),
-                work=np.empty(nodes + 1, np.int32),
-                pending=np.empty(nodes + 1, np.int32),
-            )
-        if columns > len(arrays.low):
-            arrays = arrays._replace(low=np.zeros(columns, np.uint32), high=np.zeros(columns, np.uint32))
-        if self._state[IS_FULL] or not len(arrays.cells):
-            size = grown(len(arrays.cells), int(self._state[USED]) + 16 * WIDEST)
-            arrays = arrays._replace(cells=longer(arrays.cells, size, 0))
-            self._state[IS_FULL] = 0
-        self._arrays = arrays
-        return arrays

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from harken_lab.papers.equality import EqualityMatcher
-from harken_lab.papers.kernels.equality_kernels import match_quarantined
+import numpy as np
+from numpy.typing import NDArray
+
+from harken_lab.papers.equality import EqualityMatcher, Share
+from harken_lab.papers.kernels.equality_kernels import match_quarantined, with_tests
 from harken_lab.papers.row_matcher import RowSearch
 
 
@@ -11,6 +14,8 @@ class Quarantine(EqualityMatcher):
     """If the equalities of a row hold, its other predicates are tested one by one."""
 
     def _find(self, search: RowSearch) -> int:
+        if self._threads.count > 1:
+            return self._find_in_threads(search)
         codes, first, out, offsets, examined = search
         done: int = match_quarantined(
             self._clusters.clusters,
@@ -26,3 +31,14 @@ class Quarantine(EqualityMatcher):
             examined,
         )
         return done
+
+    def _shares(self, codes: NDArray[np.uint32], event: int) -> list[Share]:
+        clusters, threads = self._clusters.clusters, self._threads
+        rooms = threads.rooms(len(clusters.sizes), self.rows.count)
+
+        def search(number: int) -> Share:
+            probes, out = rooms[number]
+            end, candidates = with_tests(clusters, self.rows.table, codes, event, number, threads.count, probes, out, 0)
+            return out[:end], candidates
+
+        return threads.run(search)

@@ -56,7 +56,7 @@ class RowMatcher(ABC):
 
     capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability)
     traits: ClassVar[frozenset[Trait]] = frozenset({Trait.UNSUBSCRIBE, Trait.IN_PLACE})
-    bulk_share: ClassVar[int] = 0
+    bulk_share: int = 0
     """Rebuild once more than 1/bulk_share of the rows changed; 0 disables."""
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, widest: int = 0) -> None:

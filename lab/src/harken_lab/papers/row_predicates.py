@@ -17,18 +17,25 @@ from harken_lab.papers.kernels.predicate_kernels import (
     EQUAL,
     FREE,
     GROUPS,
+    IN_GROUPS,
+    IN_LISTS,
     NEXT,
     NO_TABLE,
     NONE,
     OTHER,
+    PREDICATE_STATES,
+    SHORT,
     Predicates,
     count_satisfied,
 )
 from harken_lab.papers.kernels.row_table import RowTable
 from harken_lab.papers.labelled_rows import grown, longer, predicates_of
 
-INDEXES = ("lists", "table")
-"""The kinds of predicate index. With `table`, columns whose labels are not dense have lists too."""
+INDEXES = ("lists", "linked", "table")
+"""The kinds of predicate index: ordered arrays, linked lists as in ToPSS, or tables. With `table`, columns whose labels
+are not dense have arrays."""
+VECTORS = ("numbers", "bits")
+"""How the predicates that hold are handed to the second stage."""
 
 
 class PredicateEntries(NamedTuple):
@@ -78,10 +85,12 @@ def entries_of(
 class PredicateIndex:
     """Finds the predicates that hold for an event. Each predicate is stored once."""
 
-    def __init__(self, index: str) -> None:
+    def __init__(self, index: str, vector: str = "numbers") -> None:
         if index not in INDEXES:
             raise CapabilityError(f"`index` is one of {', '.join(INDEXES)}, not {index!r}")
-        self._has_tables = index == "table"
+        if vector not in VECTORS:
+            raise CapabilityError(f"`vector` is one of {', '.join(VECTORS)}, not {vector!r}")
+        self._has_tables, self._is_linked, self._has_bits = index == "table", index == "linked", vector == "bits"
         self._groups = GrowingLists()
         self._scratch = np.empty(0, np.int32)
         self.clear()
@@ -91,8 +100,11 @@ class PredicateIndex:
         self._groups.clear()
         empty = np.empty(0, np.int32)
         starts, sizes = np.empty(0, np.int64), np.empty(0, np.int64)
-        labels, state = np.empty(0, np.uint32), np.zeros(2, np.int64)
-        self._index = Predicates(self._groups.table, starts, sizes, empty, empty, labels, empty, empty, empty, state)
+        labels, state = np.empty(0, np.uint32), np.zeros(PREDICATE_STATES, np.int64)
+        self._index = Predicates(
+            *(self._groups.table, starts, sizes, empty, empty, labels, empty, empty, empty, state, empty, empty),
+            np.empty(0, np.uint64),
+        )
 
     def __len__(self) -> int:
         return int(self._index.state[NEXT] - self._index.state[FREE])
@@ -122,13 +134,13 @@ class PredicateIndex:
         """The bytes of each structure."""
         index = self._index
         return {
-            "predicate lists": self._groups.nbytes,
+            "predicate lists": self._groups.nbytes + index.heads.nbytes + index.following.nbytes,
             "predicate tables": index.tables.nbytes
             + index.table_starts.nbytes
             + index.table_sizes.nbytes
             + index.used.nbytes,
             "predicates": sum(each.nbytes for each in (index.labels, index.owners, index.uses, index.free)),
-        }
+        } | ({"predicate vector": index.vector.nbytes} if self._has_bits else {})
 
     @property
     def tables(self) -> int:
@@ -156,6 +168,7 @@ class PredicateIndex:
                 table_starts=longer(index.table_starts, size, NO_TABLE),
                 table_sizes=longer(index.table_sizes, size, 0),
                 used=longer(index.used, size * GROUPS, 0),
+                heads=longer(index.heads, size * GROUPS if self._is_linked else 0, NONE),
             )
         self._index = index
         if self._has_tables:
@@ -164,10 +177,17 @@ class PredicateIndex:
             if (sizes != index.table_sizes).any():
                 self._resize_tables(sizes)
 
+    @property
+    def has_room(self) -> bool:
+        """Whether a kernel ran out of room elsewhere: in the lists of rows."""
+        return bool(self._index.state[SHORT] == IN_LISTS)
+
     def grow(self, least: int) -> None:
         """Make room, after a kernel ran out of it, for at least `least` more predicates."""
-        self._groups.grow()
-        self._ensure(grown(self.capacity, self.size + least))
+        if self._index.state[SHORT] == IN_GROUPS:
+            self._groups.grow()
+        else:
+            self._ensure(grown(self.capacity, self.size + least))
 
     def shrink(self, size: int) -> None:
         """Forget the numbers from `size` on, all of which are free."""
@@ -175,7 +195,7 @@ class PredicateIndex:
         free = index.free[: index.state[FREE]]
         kept = free[free < size]
         index.free[: len(kept)] = kept
-        index.state[:] = len(kept), size
+        index.state[[FREE, NEXT]] = len(kept), size
 
     def build(self, entries: PredicateEntries) -> NDArray[np.int64]:
         """Fill the empty index. Returns the number of each predicate: numbers are in the order of group and label."""
@@ -185,15 +205,27 @@ class PredicateIndex:
         index.labels[: len(keys)] = (keys & 0xFFFF_FFFF).astype(np.uint32)
         index.owners[: len(keys)] = keys >> 32
         index.uses[: len(keys)] = np.bincount(numbers, minlength=len(keys))
-        index.state[:] = 0, len(keys)
+        index.state[[FREE, NEXT]] = 0, len(keys)
         owners, every = index.owners[: len(keys)], np.arange(len(keys), dtype=np.int32)
         starts, sizes = index.table_starts[owners // GROUPS], index.table_sizes[owners // GROUPS]
         in_table = starts != NO_TABLE
         places = starts + owners % GROUPS * sizes + index.labels[: len(keys)]
         index.tables[places[in_table]] = every[in_table]
         index.used[:] = np.bincount(owners[in_table], minlength=len(index.used))
-        self._groups.fill(len(self._groups.table.starts), owners[~in_table], every[~in_table])
+        if self._is_linked:
+            self._chain(owners)
+        else:
+            self._groups.fill(len(self._groups.table.starts), owners[~in_table], every[~in_table])
         return numbers
+
+    def _chain(self, owners: NDArray[np.int32]) -> None:
+        """Link the predicates of each group, which are consecutive."""
+        index, count = self._index, len(owners)
+        index.heads[:] = NONE
+        index.heads[owners[::-1]] = np.arange(count - 1, -1, -1)
+        index.following[:count] = np.arange(1, count + 1)
+        index.following[: count - 1][owners[1:] != owners[:-1]] = NONE
+        index.following[count - 1 : count] = NONE
 
     def _ensure(self, predicates: int) -> None:
         index = self._index
@@ -203,6 +235,8 @@ class PredicateIndex:
                 owners=longer(index.owners, predicates, 0),
                 uses=longer(index.uses, predicates, 0),
                 free=longer(index.free, predicates, 0),
+                following=longer(index.following, predicates if self._is_linked else 0, NONE),
+                vector=np.zeros(-(-predicates // 64) if self._has_bits else 0, np.uint64),
             )
 
     def _resize_tables(self, sizes: NDArray[np.int64]) -> None:

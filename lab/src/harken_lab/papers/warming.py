@@ -11,12 +11,14 @@ from harken.matchers.algorithm_registry import ALGORITHMS, algorithm_traits
 from harken.matchers.base import Trait
 
 _VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
-    **dict.fromkeys(("counting_lists", "counting_bits", "counting_bytes"), ({}, {"index": "table"})),
-    "matching_tree": ({}, {"collapse": False}, {"successors": False}, {"factor": 1}),
+    "counting_lists": ({}, {"index": "table"}),
+    **dict.fromkeys(("counting_bits", "counting_bytes"), ({}, {"index": "table"}, {"deletion": "matrix"})),
+    **dict.fromkeys(("equality_preferred", "quarantine"), ({}, {"threads": 2})),
+    "matching_tree": ({}, {"collapse": False}, {"successors": False}, {"successors": "ahead"}, {"factor": 1}),
     "gough": ({}, {"share": False}),
 }
 """By algorithm, the options with kernels of their own."""
-KERNELS = 215
+KERNELS = 224
 """Approximate number of kernels that are compiled if none is cached."""
 
 

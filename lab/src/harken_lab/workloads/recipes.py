@@ -58,7 +58,10 @@ WORKLOADS: dict[str, Recipe] = {
     "w4": Recipe(
         _TOPSS,
         "ToPSS, many matches: 1 to 5 predicates over 10 attributes of 1..10",
-        {"attributes": 10, "predicates": (1, 5), "carried": 10, "domains": ((1, 10),)},
+        {
+            **{"attributes": 10, "predicates": (1, 5), "carried": 10, "domains": ((1, 10),)},
+            **{"subscription_batch": 10, "event_batch": 10},
+        },
     ),
     "le-subscribe": Recipe(
         "harken_lab.workloads.le_subscribe:LeSubscribe",

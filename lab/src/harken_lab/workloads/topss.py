@@ -28,6 +28,10 @@ class Topss(PlainModel):
     """The number of attributes of an event (n_A)."""
     domains: tuple[tuple[int, int], ...] = ((1, 250),)
     """The least and the greatest value (l, u). Attributes take these domains in turn."""
+    subscription_batch: int = 120
+    """Subscriptions that are submitted together (n_Sb): see `Workload.batches`. It changes nothing that is drawn."""
+    event_batch: int = 100
+    """Events that are submitted together (n_Eb): see `Workload.event_batches`. It changes nothing that is drawn."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.attributes <= _MOST_ATTRIBUTES:
@@ -38,6 +42,8 @@ class Topss(PlainModel):
             )
         if not 0 <= self.carried <= self.attributes:
             raise ValueError(f"`carried` is 0 to {self.attributes}, the attributes, not {self.carried}")
+        if self.subscription_batch < 1 or self.event_batch < 1:
+            raise ValueError("`subscription_batch` and `event_batch` are 1 or more")
         if not all(len(each) == 2 and 0 <= each[1] - each[0] < 2**31 for each in self.domains):
             raise ValueError("`domains` are pairs of a least and a greatest value, less than 2^31 apart")
 

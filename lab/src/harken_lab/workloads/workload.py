@@ -120,15 +120,16 @@ class Workload:
         """The subscriptions as `id` and `predicates`. The constant is in `integer` or `string`; the other is null."""
         return pa.Table.from_batches(self.batches("predicates"), subscription_schema("predicates"))
 
-    def batches(self, form: Literal["where", "predicates"]) -> Iterator[pa.RecordBatch]:
-        """The subscriptions a block at a time: `id`, and their texts or their lists of predicates.
+    def batches(self, form: Literal["where", "predicates"], rows: int | None = None) -> Iterator[pa.RecordBatch]:
+        """The subscriptions in batches of `rows`, by default blocks: `id`, and their texts or lists of predicates.
 
         If the texts are not SQL, there is also a column `language`.
         """
         if form == "predicates":
             self._require_conditions()
-        for start in range(0, self.subscriptions, BLOCK):
-            stop = min(start + BLOCK, self.subscriptions)
+        rows = rows or BLOCK
+        for start in range(0, self.subscriptions, rows):
+            stop = min(start + rows, self.subscriptions)
             if self.written is not None:
                 content = pa.array(self.written[start:stop], pa.string())
             else:
@@ -139,6 +140,10 @@ class Workload:
             if len(schema) > len(columns):
                 columns.append(pa.repeat(pa.scalar(self.language), stop - start))
             yield pa.record_batch(columns, schema=schema)
+
+    def event_batches(self, rows: int) -> Iterator[pa.Table]:
+        """The events in batches of `rows`."""
+        return (self.events.slice(start, rows) for start in range(0, self.events.num_rows, rows))
 
     def _require_conditions(self) -> None:
         if self.written is not None:

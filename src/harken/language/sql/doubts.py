@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeGuard
 
 from harken.language.ast import (
     DEFAULT_ESCAPE,
     Attribute,
+    Between,
+    Comparison,
     Constant,
     Contains,
     Expression,
+    In,
     Like,
+    Predicate,
     has_arithmetic,
     leaves,
     predicates,
 )
 from harken.language.sql.habits import CLOCKS, ONE_NAME, name_hint, starts_before
-from harken.schema import Schema, StringDomain, Value
+from harken.schema import Domain, IntegerDomain, Schema, StringDomain, Value
 from harken.schema.paths import Path
 from harken.schema.values import show
 
@@ -50,6 +55,8 @@ def doubts_of(expression: Expression, schema: Schema | None) -> Doubts:
             doubts.append(_about_pattern(last, predicate.escape))
         elif isinstance(predicate, Contains) and schema is not None and _is_string(predicate.attribute.path, schema):
             doubts.append(_about_contains(last, predicate.attribute.name))
+        if schema is not None:
+            doubts += _about_interval(predicate, range(hole, last + 1), schema)
         hole = last + 1
     return lambda text, constants: (doubt for each in [*doubts, *signs] for doubt in each(text, constants))
 
@@ -57,6 +64,8 @@ def doubts_of(expression: Expression, schema: Schema | None) -> Doubts:
 def may_be_doubtful(text: str, schema: Schema | None) -> bool:
     """A quick filter, since warnings are rare."""
     if ("-" in text or "/" in text) and _SIGN_IN_NAME.search(text):
+        return True
+    if schema is not None and any(map(_has_interval, schema.attributes.values())):
         return True
     return _ESCAPED_PERCENT in text or "*" in text or (_CURRENT if schema is None else "contains") in text.lower()
 
@@ -106,6 +115,33 @@ def _about_pattern(hole: int, escape: str) -> Doubts:
             yield f"in the pattern {show(pattern)} the * is a plain character: % stands for any characters"
 
     return doubts
+
+
+def _about_interval(predicate: Predicate, holes: Sequence[int], schema: Schema) -> Iterator[Doubts]:
+    """A constant outside the interval of integers that its attribute has for a domain."""
+    match predicate:
+        case Comparison(left=Attribute() as attribute) | Comparison(right=Attribute() as attribute):
+            pass
+        case Between(operand=Attribute() as attribute) | In(operand=Attribute() as attribute):
+            pass
+        case Contains(attribute=attribute):
+            pass
+        case _:
+            return
+    domain = schema.domain_of(attribute.path)
+    if not _has_interval(domain):
+        return
+
+    def doubts(text: str, constants: Sequence[Value]) -> Iterator[str]:
+        for hole in holes:
+            if not domain.admits(constants[hole]):
+                yield f"{show(constants[hole])} is outside the domain of {attribute.name}, {domain.describe()}"
+
+    yield doubts
+
+
+def _has_interval(domain: Domain | None) -> TypeGuard[IntegerDomain]:
+    return isinstance(domain, IntegerDomain) and (domain.low is not None or domain.high is not None)
 
 
 def _about_contains(hole: int, name: str) -> Doubts:

@@ -127,3 +127,35 @@ def test_without_a_schema_nothing_is_known_of_an_attribute() -> None:
 
 def test_the_pattern_that_is_told_means_the_value() -> None:
     assert substring_doubt("a", r"50%_\'").endswith(r"write a LIKE '%50\%\_\\''%'")
+
+
+# Domains
+
+
+@pytest.mark.parametrize(
+    ("text", "constants"),
+    [
+        ("age < 200", ["200"]),
+        ("-1 < age", ["-1"]),
+        ("age IN (1, 151, 2, -5)", ["151", "-5"]),
+        ("price > 3 AND age BETWEEN -5 AND 30 AND count < 999", ["-5"]),
+        ("NOT age CONTAINS 1000", ["1000"]),
+        ("age < 151 OR age >= 150.5", ["151", "150.5"]),
+    ],
+)
+def test_a_constant_outside_its_interval_of_integers(text: str, constants: list[str], schema: Schema) -> None:
+    assert warnings_of(text, schema) == tuple(
+        f"{each} is outside the domain of age, integer 0..150" for each in constants
+    )
+    assert warnings_of(text) == ()
+
+
+@pytest.mark.parametrize("text", ["age < 150", "age BETWEEN 0 AND 150", "age > 1.5", "count > 999", "age < price"])
+def test_a_constant_inside_its_domain_raises_no_doubt(text: str, schema: Schema) -> None:
+    assert warnings_of(text, schema) == ()
+
+
+def test_each_text_of_a_shape_has_its_own_constants_outside(schema: Schema) -> None:
+    compiler = Compiler(schema)
+    warnings = [compiler.compile(f"age < {bound}").warnings for bound in (10, 20, 200, 30)]
+    assert [len(each) for each in warnings] == [0, 0, 1, 0]

@@ -18,13 +18,17 @@ from numpy.typing import NDArray
 
 from harken.kernels.compile import IS_PLAIN, inner, kernel
 from harken.kernels.vector import NO_BITS, ROWS, spread
-from harken_lab.papers.kernels.lists import ListTable, append_to, has_room, needed, release, remove_from
+from harken_lab.papers.kernels.lists import ListTable, append_to, has_room, needed, needed_first, release, remove_from
 from harken_lab.papers.kernels.predicate_kernels import (
     FREE,
     GROUPS,
+    IN_GROUPS,
+    IN_LISTS,
+    IN_NUMBERS,
     NEXT,
     NO_TABLE,
     NONE,
+    SHORT,
     Predicates,
     add_predicate,
     cells_needed,
@@ -43,7 +47,6 @@ FEW_INCREMENTS = 32
 # Counters per pass, so that they stay in the first-level cache: bytes, and words of bits.
 _BYTES_AT_A_TIME = 16_384
 WORDS_AT_A_TIME = 512
-_LEAST_LIST = 2
 
 
 class Counters(NamedTuple):
@@ -159,11 +162,13 @@ def insert_into_lists(index, lists, packed, table, rows, slots, first, equalitie
         count, must_hold[i], cells = numbers_of(index, table, rows[i], equalities, numbers)
         more = np.int64(0)
         for j in range(count):
-            more += _LEAST_LIST if numbers[j] == NONE else needed(lists, numbers[j])
+            more += needed_first(lists) if numbers[j] == NONE else needed(lists, numbers[j])
         new = index.state[NEXT] - index.state[FREE] + count
         if new > index.labels.size or new > lists.starts.size:
+            index.state[SHORT] = IN_NUMBERS
             return i
         if not has_room(lists, more) or not has_room(index.groups, cells):
+            index.state[SHORT] = IN_GROUPS if has_room(lists, more) else IN_LISTS
             return i
         number_all(index, table, rows[i], equalities, numbers)
         for j in range(count):
@@ -201,11 +206,17 @@ def _append_run(runs, used, begin, end):
 def runs_of(index, lists, packed, codes, event, scratch):
     """Write begin and end of the lists whose predicates hold for an event. Returns how many integers it wrote.
 
-    The lists of a packed group are contiguous, in the order of its predicates: those that hold are one run.
+    The lists of a packed group are contiguous, in the order of its predicates: those that hold are one run. From
+    linked lists and from a bit vector the predicates come one by one.
     """
     numbers, runs = scratch
     used = 0
     groups = index.groups
+    if index.heads.size or index.vector.size:
+        for i in range(satisfied(index, codes, event, numbers)):
+            begin = lists.starts[numbers[i]]
+            used = _append_run(runs, used, begin, begin + lists.sizes[numbers[i]])
+        return used
     for column in range(codes.shape[0]):
         label = codes[column, event]
         if label == 0:
@@ -314,6 +325,7 @@ def insert_numbers(index, table, rows, first, must_hold, numbers, ends, row_numb
     for i in range(first, rows.size):
         count, must_hold[i], cells = numbers_of(index, table, rows[i], True, numbers)
         if index.state[NEXT] - index.state[FREE] + count > index.labels.size or not has_room(index.groups, cells):
+            index.state[SHORT] = IN_GROUPS if not has_room(index.groups, cells) else IN_NUMBERS
             return i
         number_all(index, table, rows[i], True, numbers)
         for j in range(count):
@@ -336,6 +348,15 @@ def release_numbers(index, table, rows, numbers, ends, row_numbers):
                 drop_predicate(index, numbers[j])
         end += count
         ends[i] = end
+
+
+@kernel
+def release_uses(index, numbers):
+    """Take one use from each of these predicates, and drop those that no row uses any more."""
+    for i in range(numbers.size):
+        index.uses[numbers[i]] -= 1
+        if index.uses[numbers[i]] == 0:
+            drop_predicate(index, numbers[i])
 
 
 @kernel

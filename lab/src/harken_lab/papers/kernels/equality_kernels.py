@@ -246,14 +246,16 @@ def delete_rows(clusters, table, rows):
 
 
 @kernel
-def _probe(clusters, codes, event, probes):
-    """List the clusters whose columns an event has, and prefetch their places. Returns how many there are.
+def _probe(clusters, codes, event, first, step, probes):
+    """List every `step`th cluster, from `first` on, whose columns an event has, and prefetch their places.
+
+    Returns how many there are.
 
     A value that is no constant has an odd label, which no entry has.
     """
     columns, places = clusters.columns, clusters.entry_places
     count = 0
-    for cluster in range(clusters.state[CLUSTERS]):
+    for cluster in range(first, clusters.state[CLUSTERS], step):
         if clusters.sizes[cluster] == 0:
             continue
         hash = np.int64(cluster)
@@ -292,6 +294,86 @@ def _entry_for(clusters, table, cluster, hash, codes, event):
 
 
 @kernel
+def count_others(partial, codes, event, scratch):
+    """Count the predicates that hold. Returns how many integers of runs there are, and how often it counted."""
+    index, lists, packed, counters, _, _ = partial
+    runs = scratch.runs
+    used = runs_of(index, lists, packed, codes, event, scratch)
+    increments = np.int64(0)
+    for i in range(0, used, 2):
+        for at in range(runs[i], runs[i + 1]):
+            counters.counts[np.uint32(lists.cells[at])] += 1
+        increments += runs[i + 1] - runs[i]
+    return used, increments
+
+
+@kernel
+def forget_counts(partial, scratch, used, increments):
+    """Take back what `count_others` counted."""
+    if increments * FEW_INCREMENTS >= partial.size:
+        partial.counters.counts[: partial.size] = 0
+        return
+    for i in range(0, used, 2):
+        for at in range(scratch.runs[i], scratch.runs[i + 1]):
+            partial.counters.counts[np.uint32(partial.lists.cells[at])] = 0
+
+
+@kernel
+def count_loose(loose, codes, event, scratch, out, end, examined):
+    """Append the rows without equalities that hold for an event. Returns where they end."""
+    return count_event(loose, codes, event, scratch, out, end, examined)
+
+
+@kernel
+def with_counts(clusters, table, slots, counters, codes, event, first, step, probes, out, end):
+    """Append the rows whose equalities hold, and whose counts are those that they need.
+
+    Returns where they end, and the number of rows whose equalities hold. `first` and `step` are as in `_probe`.
+    """
+    counts, needed_of, _ = counters
+    never = needed_of[needed_of.size - 1]
+    candidates = np.int64(0)
+    for i in range(_probe(clusters, codes, event, first, step, probes)):
+        entry = _entry_for(clusters, table, probes.clusters[i], probes.hashes[i], codes, event)
+        if entry == NONE:
+            continue
+        start = clusters.rows.starts[entry]
+        for at in range(start, start + clusters.rows.sizes[entry]):
+            row = np.uint32(clusters.rows.cells[at])
+            slot = np.uint32(slots[row])
+            # A row that has only equalities needs no count.
+            if counts[slot] == needed_of[slot] or needed_of[slot] == never:
+                out[end] = row
+                end += 1
+        candidates += clusters.rows.sizes[entry]
+    return end, candidates
+
+
+@kernel
+def with_tests(clusters, table, codes, event, first, step, probes, out, end):
+    """As `with_counts`, for the rows whose other predicates hold, tested one by one."""
+    candidates = np.int64(0)
+    for i in range(_probe(clusters, codes, event, first, step, probes)):
+        entry = _entry_for(clusters, table, probes.clusters[i], probes.hashes[i], codes, event)
+        if entry == NONE:
+            continue
+        start = clusters.rows.starts[entry]
+        for place in range(start, start + clusters.rows.sizes[entry]):
+            row = np.uint32(clusters.rows.cells[place])
+            met = True
+            for at in range(table.starts[row], table.starts[row] + table.sizes[row]):
+                low, high = table.low[at], table.high[at]
+                if low != high and not holds(low, high, codes[table.columns[at], event]):
+                    met = False
+                    break
+            if met:
+                out[end] = row
+                end += 1
+        candidates += clusters.rows.sizes[entry]
+    return end, candidates
+
+
+@kernel
 def match_preferred(
     clusters, table, partial, slots, loose, row_count, codes, first, scratch, probes, out, offsets, examined
 ):
@@ -301,40 +383,14 @@ def match_preferred(
     has the rows without equalities. Writes the rows that match each event, from `first` on. Returns the first event
     without room, or the end.
     """
-    index, lists, packed, counters, _, size = partial
-    counts, needed_of, _ = counters
-    never = needed_of[needed_of.size - 1]
-    runs = scratch.runs
     end = offsets[first]
     for event in range(first, codes.shape[1]):
         if end + row_count > out.size:
             return event
-        used = runs_of(index, lists, packed, codes, event, scratch)
-        increments = np.int64(0)
-        for i in range(0, used, 2):
-            for at in range(runs[i], runs[i + 1]):
-                counts[np.uint32(lists.cells[at])] += 1
-            increments += runs[i + 1] - runs[i]
-        for i in range(_probe(clusters, codes, event, probes)):
-            entry = _entry_for(clusters, table, probes.clusters[i], probes.hashes[i], codes, event)
-            if entry == NONE:
-                continue
-            start = clusters.rows.starts[entry]
-            for at in range(start, start + clusters.rows.sizes[entry]):
-                row = np.uint32(clusters.rows.cells[at])
-                slot = np.uint32(slots[row])
-                # A row that has only equalities needs no count.
-                if counts[slot] == needed_of[slot] or needed_of[slot] == never:
-                    out[end] = row
-                    end += 1
-            examined[event] += clusters.rows.sizes[entry]
-        if increments * FEW_INCREMENTS < size:
-            for i in range(0, used, 2):
-                for at in range(runs[i], runs[i + 1]):
-                    counts[np.uint32(lists.cells[at])] = 0
-        else:
-            counts[:size] = 0
-        examined[event] += increments
+        used, increments = count_others(partial, codes, event, scratch)
+        end, candidates = with_counts(clusters, table, slots, partial.counters, codes, event, 0, 1, probes, out, end)
+        forget_counts(partial, scratch, used, increments)
+        examined[event] += increments + candidates
         end = count_event(loose, codes, event, scratch, out, end, examined)
         offsets[event + 1] = end
     return codes.shape[1]
@@ -347,23 +403,8 @@ def match_quarantined(clusters, table, loose, row_count, codes, first, scratch, 
     for event in range(first, codes.shape[1]):
         if end + row_count > out.size:
             return event
-        for i in range(_probe(clusters, codes, event, probes)):
-            entry = _entry_for(clusters, table, probes.clusters[i], probes.hashes[i], codes, event)
-            if entry == NONE:
-                continue
-            start = clusters.rows.starts[entry]
-            for place in range(start, start + clusters.rows.sizes[entry]):
-                row = np.uint32(clusters.rows.cells[place])
-                met = True
-                for at in range(table.starts[row], table.starts[row] + table.sizes[row]):
-                    low, high = table.low[at], table.high[at]
-                    if low != high and not holds(low, high, codes[table.columns[at], event]):
-                        met = False
-                        break
-                if met:
-                    out[end] = row
-                    end += 1
-            examined[event] += clusters.rows.sizes[entry]
+        end, candidates = with_tests(clusters, table, codes, event, 0, 1, probes, out, end)
+        examined[event] += candidates
         end = count_event(loose, codes, event, scratch, out, end, examined)
         offsets[event + 1] = end
     return codes.shape[1]

@@ -1,4 +1,5 @@
-"""Many lists of numbers in one array. Each can grow: a full one moves to a place with twice the room.
+"""Many lists of numbers in one array. Each can grow: a full one moves to a place with twice the room or, as in ToPSS
+(section 3.3), with room for a constant number of elements more.
 
 A kernel never enlarges an array: it checks by `needed` and `has_room`, and stops if there is no room. Its caller makes
 room (growing_lists.py) and calls it again.
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from harken.kernels.compile import inner, kernel
 
-TOP, WASTED = range(2)
+TOP, WASTED, STEP, LIST_STATES = range(4)
 _LEAST_ROOM = 2
 
 
@@ -26,14 +27,22 @@ class ListTable(NamedTuple):
     """Capacity of each list, in cells."""
     cells: NDArray[np.int32]
     state: NDArray[np.int64]
-    """The end of all lists, and how many cells before it are unused."""
+    """The end of all lists, how many cells before it are unused, and how many a full list gets; 0 to double it."""
 
 
 @kernel
 def needed(lists, which):
     """How many new cells it takes to append one element to a list."""
     room = lists.rooms[which]
-    return 0 if lists.sizes[which] < room else max(2 * room, _LEAST_ROOM)
+    if lists.sizes[which] < room:
+        return 0
+    return room + lists.state[STEP] if lists.state[STEP] else max(2 * room, _LEAST_ROOM)
+
+
+@kernel
+def needed_first(lists):
+    """How many new cells the first element of a list takes."""
+    return max(lists.state[STEP], _LEAST_ROOM)
 
 
 @kernel

@@ -14,9 +14,9 @@ a node n whose test is decided can be replaced by c, or by the target of its *-e
 leaf is reached exactly once. The successors of c are the successors of its parent and the target of the parent's
 *-edge, replaced in this way.
 
-Successors are computed when a search first needs them, and are valid until the tree changes. A list that would be too
-long is not stored: the node is cut off. It then does not stand for the *-edges of its run, so a search that visits it
-follows these at once.
+Successors are computed when a search first needs them, and are valid until the tree changes. Or they are computed ahead
+for all nodes, and again where a change may have touched them. A list that would be too long is not stored: the node is
+cut off. It then does not stand for the *-edges of its run, so a search that visits it follows these at once.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def find_with_successors(tree, successors, rows, codes, labels, stack, first, ou
             size -= 1
             node = stack[size]
             visited += 1
-            if lists[node, VALID_FOR] != version and not _prepare(tree, successors, node):
+            if lists[node, VALID_FOR] != version and not prepare(tree, successors, node):
                 successors.state[IS_FULL] = 1
                 return event
             kind = nodes[node, KIND]
@@ -210,7 +210,7 @@ def _push_next(tree, successors, node, stack, size):
 
 
 @inner
-def _prepare(tree, successors, node):
+def prepare(tree, successors, node):
     """Compute the successors of a node, and of the nodes that they depend on. Returns whether there was room."""
     successors.work[0] = node
     size = 1
@@ -234,7 +234,7 @@ def _store(successors, node, size):
 
 
 @inner
-def _is_in_run(tree, node):
+def is_in_run(tree, node):
     """Whether a result edge leads to a node, so that its run is not empty."""
     parent = tree.nodes[node, PARENT]
     return parent != NONE and tree.edges[node] != BY_STAR and tree.nodes[parent, KIND] != FACTOR
@@ -243,7 +243,7 @@ def _is_in_run(tree, node):
 @inner
 def _gather(tree, successors, node):
     """Compute the successors of a node. Returns NONE, _NO_ROOM, or a node whose successors are needed first."""
-    if not _is_in_run(tree, node):
+    if not is_in_run(tree, node):
         _store(successors, node, 0)
         return np.int64(NONE)
     parent = tree.nodes[node, PARENT]
@@ -304,7 +304,7 @@ def _decided_child(tree, successors, node):
 @inner
 def _record_run(tree, successors, node):
     """Record the intervals of labels that a node's run implies. Tests below its *-edges are on no earlier columns."""
-    while _is_in_run(tree, node):
+    while is_in_run(tree, node):
         parent = tree.nodes[node, PARENT]
         low, high = tree.labels[parent, LOW], tree.labels[parent, HIGH]
         if tree.edges[node] == BY_LABEL:
@@ -328,6 +328,6 @@ def _narrow(successors, column, low, high):
 @kernel
 def _clear_run(tree, successors, node):
     """Clear the intervals that `_record_run` recorded for a node."""
-    while _is_in_run(tree, node):
+    while is_in_run(tree, node):
         node = tree.nodes[node, PARENT]
         successors.low[tree.nodes[node, COLUMN]] = NO_LABEL

@@ -2,8 +2,12 @@
 
 A predicate is a column, an operator and a label, stored once however many rows have it; its number is recycled. For
 every column and operator the predicates are an ordered list, in which the place of an event's label delimits those that
-hold: `>=` up to it, `<=` from it on. Or they are a table by label: this needs no search, but walks over all labels of
-the domain, also those without a predicate.
+hold: `>=` up to it, `<=` from it on. The list is an array that is searched by halves or, as the paper has it, a linked
+list that is walked from its head. Or the predicates are a table by label: this needs no search, but walks over all
+labels of the domain, also those without a predicate.
+
+The predicates that hold are written as numbers or, as the paper has it, are bits of a vector, from which their numbers
+are read.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harken.kernels.compile import inner, kernel
+from harken.kernels.vector import NO_BITS, ONE_BIT, trailing_zeros
 from harken_lab.papers.kernels.lists import ListTable, insert_at, needed, remove_at
 from harken_lab.papers.kernels.number_kernels import give_number_back, take_number
 
@@ -23,7 +28,9 @@ GROUPS = 4
 
 NONE = -1
 NO_TABLE = -1
-FREE, NEXT = range(2)
+FREE, NEXT, SHORT, PREDICATE_STATES = range(4)
+IN_NUMBERS, IN_GROUPS, IN_LISTS = range(3)
+"""Where an insertion ran out of room: numbers of predicates, cells of the index, or cells of the lists of rows."""
 _FIRST, _LAST = np.uint32(1), np.uint32(0xFFFF_FFFF)
 
 
@@ -48,7 +55,13 @@ class Predicates(NamedTuple):
     free: NDArray[np.int32]
     """Free numbers."""
     state: NDArray[np.int64]
-    """How many numbers are free, and the next number if none is free."""
+    """How many numbers are free, the next number if none is free, and where an insertion ran out of room."""
+    heads: NDArray[np.int32]
+    """By group, the first predicate of its linked list, or -1. Empty if lists are not linked."""
+    following: NDArray[np.int32]
+    """By predicate, the next one in its linked list, or -1."""
+    vector: NDArray[np.uint64]
+    """A bit for every predicate: whether it holds for the event at hand. Empty if numbers are written instead."""
 
 
 @kernel
@@ -84,12 +97,33 @@ def place_of(index, group, label):
     return low - start
 
 
+@kernel
+def _walk(index, group, label):
+    """The last predicate of a linked list whose label is less than a label, and the one behind it; -1 if none."""
+    before, number = np.int32(NONE), index.heads[group]
+    while number != NONE and index.labels[number] < label:
+        before, number = number, index.following[number]
+    return before, number
+
+
+@inner
+def _link(index, group, before, number):
+    """Let a predicate follow another one in a linked list; -1 stands for its head, and for its end."""
+    if before == NONE:
+        index.heads[group] = number
+    else:
+        index.following[before] = number
+
+
 @inner
 def find_predicate(index, group, label):
     """The number of a predicate, or -1."""
     column = group // GROUPS
     if index.table_starts[column] != NO_TABLE:
         return index.tables[index.table_starts[column] + (group % GROUPS) * index.table_sizes[column] + label]
+    if index.heads.size:
+        _, number = _walk(index, group, label)
+        return number if number != NONE and index.labels[number] == label else np.int32(NONE)
     place = place_of(index, group, label)
     if place < index.groups.sizes[group]:
         number = index.groups.cells[index.groups.starts[group] + place]
@@ -101,7 +135,9 @@ def find_predicate(index, group, label):
 @inner
 def cells_needed(index, group):
     """How many new cells one more predicate of a group takes."""
-    return 0 if index.table_starts[group // GROUPS] != NO_TABLE else needed(index.groups, group)
+    if index.heads.size or index.table_starts[group // GROUPS] != NO_TABLE:
+        return 0
+    return needed(index.groups, group)
 
 
 @kernel
@@ -115,6 +151,9 @@ def add_predicate(index, group, label):
     if index.table_starts[column] != NO_TABLE:
         index.tables[index.table_starts[column] + (group % GROUPS) * index.table_sizes[column] + label] = number
         index.used[group] += 1
+    elif index.heads.size:
+        before, index.following[number] = _walk(index, group, label)
+        _link(index, group, before, number)
     else:
         insert_at(index.groups, group, place_of(index, group, label), number)
     return number
@@ -128,6 +167,9 @@ def drop_predicate(index, number):
     if index.table_starts[column] != NO_TABLE:
         index.tables[index.table_starts[column] + (group % GROUPS) * index.table_sizes[column] + label] = NONE
         index.used[group] -= 1
+    elif index.heads.size:
+        before, _ = _walk(index, group, label)
+        _link(index, group, before, index.following[number])
     else:
         remove_at(index.groups, group, place_of(index, group, label))
     give_number_back(index.free, index.state, FREE, number)
@@ -141,10 +183,30 @@ def satisfied(index, codes, event, out):
         label = codes[column, event]
         if label == 0:
             continue
-        if index.table_starts[column] == NO_TABLE:
-            end = _from_lists(index, column, label, out, end)
-        else:
+        if index.table_starts[column] != NO_TABLE:
             end = from_tables(index, column, label, out, end)
+        elif index.heads.size:
+            end = _from_linked(index, column, label, out, end)
+        else:
+            end = _from_lists(index, column, label, out, end)
+        if index.vector.size:
+            for i in range(end):
+                index.vector[out[i] >> 6] |= ONE_BIT << np.uint64(out[i] & 63)
+            end = 0
+    return _read_vector(index, out) if index.vector.size else end
+
+
+@inner
+def _read_vector(index, out):
+    """Write the numbers of the predicates whose bits are set, and clear the bits. Returns how many."""
+    end = 0
+    for at in range((index.state[NEXT] + 63) >> 6):
+        word = index.vector[at]
+        index.vector[at] = NO_BITS
+        while word != NO_BITS:
+            out[end] = (at << 6) + trailing_zeros(word)
+            end += 1
+            word &= word - ONE_BIT
     return end
 
 
@@ -175,6 +237,28 @@ def _from_lists(index, column, label, out, end):
                 if place != excluded:
                     out[end] = index.groups.cells[start + place]
                     end += 1
+    return end
+
+
+@inner
+def _from_linked(index, column, label, out, end):
+    """Append the numbers of the predicates of a column with linked lists that hold for a label, from head to tail."""
+    for kind in range(GROUPS):
+        number = index.heads[column * GROUPS + kind]
+        while number != NONE:
+            other = index.labels[number]
+            if kind == AT_MOST:
+                holds = label <= other
+            elif kind == OTHER:
+                holds = label != other
+            elif other > label:
+                break
+            else:
+                holds = kind == AT_LEAST or label == other
+            if holds:
+                out[end] = number
+                end += 1
+            number = index.following[number]
     return end
 
 
