@@ -22,7 +22,7 @@ DOCUMENT_ALGORITHMS: Announced[str] = Announced(
     laboratory="xpath_buckets xpath_shared xpath_unrolled",
 )
 """By name, the "module:name" of a factory: `factory(limits, **options)` makes a matcher. If its `takes_all` is False,
-it takes only expressions without `not` whose alternatives can be multiplied out."""
+it takes only indexable expressions without `not` whose alternatives can be multiplied out."""
 DEFAULT_DOCUMENTS = "xpath"
 
 
