@@ -17,6 +17,8 @@ class Limits:
     """Constants in the text of a subscription."""
     max_xpath_steps: int = 60
     """Steps from the root to any node of an XPath expression. At most 1,000."""
+    max_xpath_visits: int = 10_000_000
+    """Nodes that one XPath expression visits in one document, if the index alone cannot decide it."""
     max_conjunctions: int = 1_024
     """Conjunctions in the normal form of a subscription."""
     max_bindings: int = 200_000

@@ -8,11 +8,13 @@ from random import Random
 import pytest
 
 from harken import Engine
+from harken.errors import ContradictionError
 from harken.internals import join_engines
 from harken.language.xpath.parser import parse
 from harken.reference.documents import holds, read
 from properties.replay import Bulk
 from properties.test_xpath_reference import deviates, lxml_boolean
+from properties.wide_xpaths import random_wide_expression
 from properties.xpaths import random_document, random_expression
 
 etree = pytest.importorskip("lxml.etree")
@@ -104,6 +106,37 @@ def test_the_matcher_agrees_with_the_reference_while_it_changes(bulk: Bulk, tmp_
         assert not twice
         check(joined, there, [*more, *documents])
         bulk.pairs += 5 * len(there) * len(documents)
+
+
+@pytest.mark.seconds
+def test_the_whole_language_agrees_with_the_reference(bulk: Bulk, tmp_path: Path):
+    for number, rng in enumerate(bulk.rounds(12)):
+        documents = [random_document(rng) for _ in range(8)]
+        engine, there = Engine(), {}
+        for place in range(30):
+            draw = random_expression if place % 3 == 0 else random_wide_expression
+            text = draw(rng, documents)
+            try:
+                engine.subscribe(f"s{place}", text, language="xpath")
+                there[f"s{place}"] = text
+            except ContradictionError:
+                assert not any(holds(parse(text), document) for document in documents)
+            if there and rng.random() < 0.2:
+                gone = rng.choice(list(there))
+                engine.unsubscribe(gone)
+                del there[gone]
+            if rng.random() < 0.1:
+                check(engine, there, documents[:2])
+        check(engine, there, documents)
+        in_sql = Engine(algorithm=rng.choice(("columnar", "naive")))
+        for id, text in there.items():
+            in_sql.subscribe(id, "xpath_boolean(doc, '" + text.replace("'", "''") + "')")
+        found = in_sql.match_batch([{"doc": document.decode()} for document in documents])
+        assert list(map(sorted, found.ids)) == list(map(sorted, engine.match_batch(documents).ids))
+        engine.save(tmp_path / str(number))
+        joined, _ = join_engines(Engine.load(tmp_path / str(number)).internals.cut(2))
+        check(joined, there, documents)
+        bulk.pairs += 4 * len(there) * len(documents)
 
 
 @pytest.mark.seconds

@@ -34,7 +34,7 @@ def random_document(rng: Random) -> bytes:
 
 def random_expression(rng: Random, documents: Sequence[bytes]) -> str:
     """An expression drawn from one of the documents. It declares the prefixes that it uses."""
-    text = _Writer(rng).expression(read(rng.choice(documents)), depth=0)
+    text = PathWriter(rng).expression(read(rng.choice(documents)), depth=0)
     return PROLOGUE + text if any(f"{prefix}:" in text for prefix in NAMESPACES) else text
 
 
@@ -76,7 +76,7 @@ def _content(rng: Random, names: Sequence[str], depth: int, *, has_prefix: bool)
     return rng.choice((" ", "\n  ", "<?pi 5?>", "&#53;", "&amp;"))
 
 
-class _Writer:
+class PathWriter:
     """Writes expressions that some node made likely."""
 
     def __init__(self, rng: Random) -> None:
@@ -97,7 +97,7 @@ class _Writer:
         return f"({text})" if rng.random() < 0.2 else text
 
     def _leaf(self, context: Node, depth: int, *, is_top: bool) -> str:
-        path, node = self._path(context, depth, is_top=is_top)
+        path, node = self.path(context, depth, is_top=is_top)
         if self.rng.random() < 0.4:
             return path
         operator = self.rng.choice(_OPERATORS)
@@ -117,7 +117,7 @@ class _Writer:
             return '"' + value.replace('"', "") + '"'
         return rng.choice((f"'{value}'", f'"{value}"' if '"' not in value else f"'{value}'"))
 
-    def _path(self, context: Node, depth: int, *, is_top: bool) -> tuple[str, Node]:
+    def path(self, context: Node, depth: int, *, is_top: bool) -> tuple[str, Node]:
         """A path that leads to some node below the context, mostly, and that node."""
         rng = self.rng
         below = _below(context)

@@ -6,27 +6,70 @@ A part inside a predicate is evaluated at every node that its step leads to, and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 
 from harken.language.explanation import Clause, Explanation, Met
 from harken.language.registry import FindEvent
-from harken.language.xpath.ast import And, Comparison, Exists, Expression, Location, NodeKind, Not, Or, Step
+from harken.language.xpath.ast import (
+    FALSE,
+    TRUE,
+    And,
+    AxisPath,
+    AxisStep,
+    Comparison,
+    Exists,
+    Expression,
+    FilteredNodes,
+    FunctionCall,
+    Location,
+    NodeKind,
+    NodeUnion,
+    Not,
+    Or,
+    Step,
+    Truth,
+    Value,
+    ValueComparison,
+)
+from harken.language.xpath.core_functions import ValueKind, kind_of
+from harken.language.xpath.expression_building import constant, truth_of
 from harken.language.xpath.front_end import XPathFrontEnd
-from harken.language.xpath.printer import prefixes_of, print_name, print_part, print_test
+from harken.language.xpath.printer import (
+    prefixes_of,
+    print_axis_step,
+    print_name,
+    print_operand,
+    print_part,
+    print_test,
+)
 from harken.limits import DEFAULT_LIMITS, Limits
-from harken.reference.documents import Node, TruthCache, compares, meets, nodes_of, read, string_value
+from harken.reference.document_trees import Node, read
+from harken.reference.document_values import compares, string_value
+from harken.reference.documents import (
+    Context,
+    TruthCache,
+    evaluate,
+    filtered,
+    in_document_order,
+    meets,
+    nodes_along,
+    nodes_of,
+)
 from harken.schema.paths import DOCUMENT
 
 _MOST_NODES = 8
 _MOST_CHARACTERS = 80
 _NOT_TOGETHER = "each branch holds somewhere, but not below one `{name}`"
+_INSIDE = Step(False, NodeKind.ELEMENT, None)
+"""Stands for the step above a predicate whose own step is along another axis."""
 _OTHER_NODE = "for another node than the part below"
 
 
 def explain(expression: Expression, document: bytes | str, limits: Limits = DEFAULT_LIMITS) -> Explanation:
     """Explain an expression on a document, by the reference semantics. Raises DecodeError or LimitError."""
     root = read(document, limits)
-    tree = _Explainer(prefixes_of(expression)).part(expression, [root], None)
+    tree = _Explainer(prefixes_of(expression)).part(expression, [Context(root)], None)
     return Explanation(tree.truth is True, tree)
 
 
@@ -51,9 +94,9 @@ class _Explainer:
         self.rests: list[Expression] = []
         """Expressions made while explaining. They are kept, because the cache of truths goes by identity."""
 
-    def part(self, part: Expression, contexts: Sequence[Node], step: Step | None) -> Clause:
+    def part(self, part: Expression, contexts: Sequence[Context], step: Step | None) -> Clause:
         """Explain a part at the nodes that a step leads to, or at the root; if it holds, at those where it holds."""
-        chosen = [node for node in contexts if self._holds(part, node)]
+        chosen = [each for each in contexts if meets(part, each.node, self.truths, each.position, each.size)]
         truth = bool(chosen)
         contexts = chosen or contexts
         match part:
@@ -67,7 +110,90 @@ class _Explainer:
                 below = self.part(item, contexts, step)
                 return Clause("not", truth, (), None if truth is not below.truth else _OTHER_NODE, (below,))
             case Exists(path=path) | Comparison(path=path):
-                return self._leaf(part, path, contexts, truth, step)
+                return self._leaf(part, path, [context.node for context in contexts], truth, step)
+            case ValueComparison(left=left, right=right):
+                return self._values(part, (left, right), contexts, truth, step)
+            case Truth(value=FunctionCall(arguments=arguments)) if arguments:
+                return self._values(part, arguments, contexts, truth, step)
+            case Truth(value=value):
+                return self._values(part, (value,), contexts, truth, step)
+
+    # Conditions that the index does not decide
+
+    def _values(
+        self,
+        part: ValueComparison | Truth,
+        operands: Sequence[Value],
+        contexts: Sequence[Context],
+        truth: bool,
+        step: Step | None,
+    ) -> Clause:
+        """A comparison of any values, or the truth of one: what each of them is."""
+        parts: list[Clause] = []
+        met: list[Met] = []
+        notes: list[str] = []
+        for operand in operands:
+            kind = kind_of(operand)
+            if kind is ValueKind.NODES:
+                walk = self._nodes(operand, contexts)
+                parts += walk.parts
+                met += self._met(walk.nodes)
+                notes += walk.notes
+            elif kind is ValueKind.BOOLEAN:
+                condition = truth_of(operand)
+                if condition not in (TRUE, FALSE):
+                    parts.append(self.part(condition, contexts, step))
+            elif constant(operand) is None:
+                shown = print_operand(operand, self.prefixes, is_top=step is None)
+                values = dict.fromkeys(evaluate(operand, context, self.truths) for context in contexts)
+                met.append(Met(shown, tuple(map(_plain_value, values))))
+        shown = print_part(part, self.prefixes, is_top=step is None)
+        return Clause(shown, truth, tuple(met), "; ".join(dict.fromkeys(notes)) or None, tuple(parts))
+
+    def _nodes(self, nodes: Value, contexts: Sequence[Context]) -> _Walk:
+        """Explain how far a set of nodes can be followed."""
+        match nodes:
+            case Location(steps=steps):
+                walk = _Walk([context.node for context in contexts])
+                for step in steps:
+                    self._follow(walk, step, [list(nodes_of(step, node)) for node in walk.nodes])
+            case AxisPath(start=start, steps=axis_steps):
+                walk = self._nodes(start, contexts)
+                for axis_step in axis_steps:
+                    bare = AxisStep(axis_step.axis, axis_step.kind, axis_step.name)
+                    self._follow(walk, axis_step, [nodes_along(bare, node, self.truths) for node in walk.nodes])
+            case FilteredNodes(nodes=inner):
+                walk = self._nodes(inner, contexts)
+                self._follow(walk, nodes, [walk.nodes])
+            case NodeUnion(parts=parts):
+                walks = [self._nodes(each, contexts) for each in parts]
+                walk = _Walk([], [part for each in walks for part in each.parts])
+                walk.nodes = in_document_order([node for each in walks for node in each.nodes])
+            case _:
+                walk = _Walk([node for context in contexts[:1] for node in _found(nodes, context, self.truths)])
+        return walk
+
+    def _follow(self, walk: _Walk, step: Step | AxisStep | FilteredNodes, groups: Sequence[list[Node]]) -> None:
+        """Follow a step to groups of nodes, one from each node before it, which its predicates count."""
+        if not walk.nodes:
+            return
+        shown = "the parenthesis" if isinstance(step, FilteredNodes) else f"`{self._step_test(step)}`"
+        reached = in_document_order([node for group in groups for node in group])
+        if not reached:
+            where = " or ".join(list(dict.fromkeys(map(self._tag_path, walk.nodes)))[:3])
+            walk.notes.append(f"no {shown} from {where}")
+        for predicate in step.predicates if reached else ():
+            at = [Context(node, place, len(group)) for group in groups for place, node in enumerate(group, 1)]
+            groups = [_filtered(group, predicate, self.truths) for group in groups]
+            walk.parts.append(self.part(predicate, at, _INSIDE))
+            if not any(groups):
+                walk.notes.append(f"no node of {shown} meets its predicates")
+                break
+        walk.nodes = in_document_order([node for group in groups for node in group])
+
+    def _step_test(self, step: Step | AxisStep) -> str:
+        bare = AxisStep(step.axis, step.kind, step.name) if isinstance(step, AxisStep) else step
+        return print_axis_step(bare, self.prefixes) if isinstance(bare, AxisStep) else self._test(bare)
 
     def _leaf(
         self, leaf: Exists | Comparison, path: Location, contexts: Sequence[Node], truth: bool, above: Step | None
@@ -86,7 +212,7 @@ class _Explainer:
             if truth:
                 passed = [node for node in passed if self._holds(rest, node)]
             explained = passed or reached
-            parts += (self.part(each, explained, step) for each in step.predicates)
+            parts += (self.part(each, list(map(Context, explained)), step) for each in step.predicates)
             note = None if truth else self._not_together(step, rest, reached)
             if note is None and not passed:
                 which = "its predicate" if len(step.predicates) == 1 else "all its predicates"
@@ -143,6 +269,24 @@ class _Explainer:
         return ("@" if node.kind is NodeKind.ATTRIBUTE else "") + print_name(node.name or "", self.prefixes)
 
 
+@dataclass(slots=True)
+class _Walk:
+    """Where the steps of an explanation have come to."""
+
+    nodes: list[Node]
+    parts: list[Clause] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def _found(nodes: Value, context: Context, truths: TruthCache) -> list[Node]:
+    found = evaluate(nodes, context, truths)
+    return found if isinstance(found, list) else []
+
+
+def _filtered(nodes: list[Node], predicate: Expression, truths: TruthCache) -> list[Node]:
+    return filtered(nodes, (predicate,), truths)
+
+
 def _rest(leaf: Exists | Comparison, path: Location, place: int) -> Expression:
     """The rest of a leaf below the step at a place, without that step's predicates."""
     below = Location(path.steps[place + 1 :])
@@ -177,6 +321,13 @@ def _position(node: Node) -> str:
 
 def _more(nodes: Sequence[Node]) -> str:
     return f", and {len(nodes) - _MOST_NODES:,} more nodes" if len(nodes) > _MOST_NODES else ""
+
+
+def _plain_value(value: object) -> object:
+    """A string or a number as it is shown."""
+    if isinstance(value, str):
+        return _shortened(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _shortened(text: str) -> str:

@@ -26,7 +26,7 @@ DOCUMENT_ALGORITHMS: Announced[str] = Announced(
     laboratory="xpath_buckets xpath_shared xpath_unrolled yfilter",
 )
 """By name, the "module:name" of a factory: `factory(limits, **options)` makes a matcher. If its `takes_all` is False,
-it takes only expressions without `not` whose alternatives can be multiplied out."""
+it takes only indexable expressions without `not` whose alternatives can be multiplied out."""
 DEFAULT_DOCUMENTS = "xpath"
 DATABASE_MOMENT = "relational_documents"
 """The file of a saved engine that says to which moment of its database the tables of documents belong."""

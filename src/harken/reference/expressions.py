@@ -46,6 +46,7 @@ from harken.language.ast import (
 )
 from harken.language.xpath.parser import parse_accepted
 from harken.limits import DEFAULT_LIMITS
+from harken.reference import document_trees
 from harken.reference import documents as documents_reference
 from harken.schema import Domain, EnumeratedDomain, HierarchicalDomain, Schema
 from harken.schema.paths import Path
@@ -141,7 +142,7 @@ def _predicate_truth(
             value = value_of(operand, whole, bound)
             if not isinstance(value, str):
                 return None
-            document = documents_reference.read(value, documents_reference.UNBOUNDED)
+            document = document_trees.read(value, document_trees.UNBOUNDED)
             return documents_reference.holds(parse_accepted(str(xpath.value)), document)
         case Holds(operand=operand):
             value = value_of(operand, whole, bound)

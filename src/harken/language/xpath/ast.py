@@ -1,5 +1,8 @@
 """The nodes of an XPath expression: tiny, frozen, compared by content.
 
+`Exists`, `Comparison`, `And`, `Or` and `Not` over locations are the *indexable* part of the language; `ValueComparison`
+and `Truth` are conditions beyond it. Whatever indexable nodes can express, they express: a meaning has one tree.
+
 A location remembers the offset at which it stood in the text (`at`, -1 if it was not parsed); that takes no part in
 comparison. Parsing makes millions of nodes, so the frequent ones set their fields themselves.
 """
@@ -69,6 +72,23 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
+class ValueComparison:
+    """A comparison of any two values. It is not a `Comparison`, and not both sides are constants."""
+
+    left: Value
+    operator: str
+    """One of = != < <= > >=."""
+    right: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """`boolean()` of a value: of nodes that no location selects, a string, a number, or a call that is a condition."""
+
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
 class And:
     """All items hold. There are at least two, none of them an And."""
 
@@ -89,4 +109,72 @@ class Not:
     item: Expression
 
 
-Expression = Exists | Comparison | And | Or | Not
+@dataclass(frozen=True, slots=True)
+class AxisStep:
+    """One step along any axis, with predicates that may ask for positions."""
+
+    axis: str
+    kind: NodeKind | None
+    """None: nodes of all kinds."""
+    name: str | None
+    """As in a `Step`; `{uri}*` stands for any name of a namespace."""
+    predicates: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRoot:
+    """The root node, where it is not the context node: a `/` inside a predicate."""
+
+
+@dataclass(frozen=True, slots=True)
+class AxisPath:
+    """Steps from nodes. There is at least one, and the first cannot be a step of the location that it starts from."""
+
+    start: Value
+    steps: tuple[AxisStep, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FilteredNodes:
+    """The nodes, counted in document order, that meet all predicates."""
+
+    nodes: Value
+    predicates: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUnion:
+    """All nodes of at least two sets."""
+
+    parts: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall:
+    """A function of XPath's core library. If its result is a boolean, it stands in a `Truth`."""
+
+    name: str
+    arguments: tuple[Value, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Calculation:
+    """`left operator right`, of numbers."""
+
+    left: Value
+    operator: str
+    """One of + - * div mod."""
+    right: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Minus:
+    """`-value`."""
+
+    value: Value
+
+
+Expression = Exists | Comparison | ValueComparison | Truth | And | Or | Not
+NodeSet = Location | DocumentRoot | AxisPath | FilteredNodes | NodeUnion
+Value = NodeSet | FunctionCall | Calculation | Minus | str | float | Expression
+TRUE, FALSE = Truth(FunctionCall("true")), Truth(FunctionCall("false"))

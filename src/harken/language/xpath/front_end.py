@@ -7,10 +7,11 @@ from typing import Any
 
 from harken.errors import HarkenError, UnavailableError
 from harken.language.compiled import Compiled
+from harken.language.places import located
 from harken.language.xpath import parser
 from harken.language.xpath.ast import Expression
 from harken.language.xpath.document_plan import DocumentPlan
-from harken.language.xpath.path_doubts import doubts
+from harken.language.xpath.path_doubts import doubts, never_true
 from harken.language.xpath.printer import print_expression
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.schema import Schema
@@ -31,6 +32,9 @@ class XPathFrontEnd:
 
     def compile(self, text: str) -> Compiled:
         expression = parser.parse(text, self.limits)
+        error = never_true(expression)
+        if error is not None:
+            raise error.at(*located(text, 0))
         return Compiled(text, "xpath", DocumentPlan(expression), doubts(expression))
 
     def faults(self, text: str) -> list[HarkenError]:

@@ -13,7 +13,19 @@ from itertools import count
 from typing import NamedTuple, NoReturn
 
 from harken.errors import LimitError, UnavailableError
-from harken.language.xpath.ast import And, Comparison, Exists, Expression, Location, NodeKind, Not, Or, Step
+from harken.language.xpath.ast import (
+    And,
+    Comparison,
+    Exists,
+    Expression,
+    Location,
+    NodeKind,
+    Not,
+    Or,
+    Step,
+    Truth,
+    ValueComparison,
+)
 from harken.language.xpath.printer import prefixes_of, print_part
 from harken.limits import DEFAULT_LIMITS, Limits
 
@@ -89,7 +101,7 @@ class BranchConjunction:
 def conjunctions(expression: Expression, limits: Limits = DEFAULT_LIMITS) -> list[BranchConjunction]:
     """The disjunctive normal form: the expression is true if one of these is.
 
-    Raises LimitError beyond `max_conjunctions`, and UnavailableError for `not`.
+    Raises LimitError beyond `max_conjunctions`, and UnavailableError for `not` and for what is no branch.
     """
     return [_conjunction(leaves) for leaves in _Expander(expression, limits).expand(expression, ())]
 
@@ -112,6 +124,14 @@ class _Rejections:
         message = f"`{shown:.80}` is no conjunction of branches: it says that a node does not exist"
         raise UnavailableError(message, hint="subscriptions with `not` are for the index of documents")
 
+    def reject_value(self, part: Expression, *, is_top: bool) -> NoReturn:
+        """Raise UnavailableError."""
+        shown = print_part(part, prefixes_of(self._whole), is_top=is_top)
+        message = (
+            f"`{shown:.80}` is no branch: it does not compare a path of child and descendant steps with a constant"
+        )
+        raise UnavailableError(message, hint="such subscriptions are for the index of documents")
+
     def reject_more(self, size: int) -> int:
         """Return a size. Raises LimitError if it is too large."""
         if size > self._most:
@@ -132,6 +152,8 @@ class _Counter(_Rejections):
                 return self.reject_more(sum(self.count(item, is_top=is_top) for item in items))
             case Not():
                 self.reject_not(part, is_top=is_top)
+            case ValueComparison() | Truth():
+                self.reject_value(part, is_top=is_top)
             case Exists(path=path) | Comparison(path=path):
                 return self._product([each for step in path.steps for each in step.predicates], is_top=False)
 
@@ -183,6 +205,8 @@ class _Expander(_Rejections):
                 return alternatives
             case Not():
                 self.reject_not(part, is_top=not way)
+            case ValueComparison() | Truth():
+                self.reject_value(part, is_top=not way)
             case Exists(path=path):
                 return self._followed(path, None, None, way)
             case Comparison(path=path, operator=operator, value=value):

@@ -70,6 +70,11 @@ class PostedIndex:
     def _place_of(self) -> dict[int, int]:
         return {number: place for place, number in enumerate(self.programs.numbers.tolist())}
 
+    @cached_property
+    def has_condition(self) -> NDArray[np.bool_]:
+        """By program, whether it is only a cover."""
+        return np.isin(self.programs.numbers, list(self.programs.conditions))
+
     def memory(self) -> int:
         """Bytes of the arrays."""
         sizes = (array.nbytes for array in self.postings if isinstance(array, np.ndarray))

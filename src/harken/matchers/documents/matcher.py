@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from harken.codes.columns import Column
 from harken.codes.flat import Flat
+from harken.errors import HarkenError
 from harken.events import EventBatch
 from harken.events.xml import Documents, TagPaths, numbers
 from harken.kernels.documents import Nodes, match_documents
@@ -19,6 +20,7 @@ from harken.language.xpath.ast import Expression
 from harken.language.xpath.document_plan import DocumentPlan
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.base import Entry, FormOf, MatchResult, Snapshot
+from harken.matchers.documents.deciding import DocumentMatches, decided
 from harken.matchers.documents.index import PostedIndex, ValueFrequencies, build
 from harken.matchers.documents.merging import compacted, translated
 from harken.matchers.documents.program_writing import NodePrograms, joined, written
@@ -45,24 +47,27 @@ class XPathSnapshot(Snapshot):
 
     def match(self, batch: EventBatch, form_of: FormOf) -> MatchResult:
         documents = batch.documents(DOCUMENT, self.matcher.limits)
-        counts, numbers, ran = self.find(documents)
+        counts, numbers, ran, failed = self.find(documents)
         events, owner = len(batch), documents.owner
         offsets, examined = np.zeros(events + 1, np.int64), np.zeros(events, np.int64)
         np.add.at(examined, owner, ran)
+        errors: list[tuple[int, int, HarkenError]] = []
+        if failed:
+            errors = [(int(owner[at]), number, error) for at, number, error in failed]
         if len(owner) == events:  # one document per event
             offsets[:] = counts
-            return MatchResult(offsets, numbers, examined)
+            return MatchResult(offsets, numbers, examined, errors)
         events_of = np.repeat(owner.astype(np.int64), np.diff(counts))
         pairs = np.unique(events_of << 32 | numbers)  # an event with several documents matches once
         np.cumsum(np.bincount(pairs >> 32, minlength=events), out=offsets[1:])
-        return MatchResult(offsets, (pairs & 0xFFFFFFFF).astype(np.int32), examined)
+        return MatchResult(offsets, (pairs & 0xFFFFFFFF).astype(np.int32), examined, errors)
 
-    def find(self, documents: Documents) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-        """The offsets and numbers of the matches of each document, and the number of programs it ran."""
+    def find(self, documents: Documents, limits: Limits | None = None) -> DocumentMatches:
+        """The matches of each document. The limits are those of the matcher, or others."""
         if not len(documents) or not self.index.segments:
             none = np.zeros(len(documents) + 1, np.int64)
-            return none, np.empty(0, np.int32), none[1:]
-        return self.matcher.search(self._learnt(documents), documents)
+            return DocumentMatches(none, np.empty(0, np.int32), none[1:])
+        return self.matcher.search(self._learnt(documents), documents, limits)
 
     def _learnt(self, documents: Documents) -> DocumentSnapshot:
         """The indexes. If nothing was learnt yet and there are many documents, they are rebuilt by the first ones."""
@@ -124,18 +129,16 @@ class XPathMatcher(Segmented[Expression, NodePrograms, PostedIndex]):
             self._absorb()
             return XPathSnapshot(self, self._snapshot, self.changes)
 
-    def find(self, documents: Documents) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-        """The offsets and numbers of the matches of each document, and the number of programs it ran."""
-        return self.snapshot().find(documents)
+    def find(self, documents: Documents, limits: Limits | None = None) -> DocumentMatches:
+        """The matches of each document. The limits are those of the matcher, or others."""
+        return self.snapshot().find(documents, limits)
 
     @property
     def has_learnt(self) -> bool:
         """Whether the indexes were rebuilt by learnt frequencies."""
         return self._tally.stage > 0
 
-    def search(
-        self, snapshot: DocumentSnapshot, documents: Documents
-    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+    def search(self, snapshot: DocumentSnapshot, documents: Documents, limits: Limits | None = None) -> DocumentMatches:
         tags = self._bound(documents.paths, snapshot.vocabulary)
         number = numbers(documents, tags.numeric) if tags.numeric.any() else _NO_NUMBERS
         nodes = Nodes(
@@ -155,11 +158,16 @@ class XPathMatcher(Segmented[Expression, NodePrograms, PostedIndex]):
             if reached == count:
                 break
             room.grow(int(counts[reached]))
-        matches = snapshot.numbers[room.out[: counts[-1]]]
+        programs = room.out[: counts[-1]]
+        if len(snapshot.has_condition):
+            most_visits = (limits or self.limits).max_xpath_visits
+            matches = decided(snapshot, documents, counts, programs, ran, most_visits)
+        else:
+            matches = DocumentMatches(counts, snapshot.numbers[programs], ran)
         self._learn(snapshot, count, room)
         self._seen[0] += count
         self._seen[1] += int(ran.sum())
-        return counts, matches, ran
+        return matches
 
     def _learn(self, snapshot: DocumentSnapshot, documents: int, room: SearchBuffers) -> None:
         with self._lock:
@@ -248,9 +256,7 @@ class XPathMatcher(Segmented[Expression, NodePrograms, PostedIndex]):
             programs = joined([*map(self.records, self._segments)] or [_NONE])
             vocabulary, learnt = self._vocabulary, self._tally.frequencies
         kept = programs.taken(np.flatnonzero(numbers[programs.numbers] >= 0))
-        return self.made_of(
-            *compacted(replace(kept, numbers=numbers[kept.numbers].astype(np.int32)), vocabulary, learnt)
-        )
+        return self.made_of(*compacted(kept.renumbered(numbers), vocabulary, learnt))
 
     def united(self, others: Sequence[Self]) -> Self:
         """A matcher with the subscriptions of this one and of others. No two have the same number."""

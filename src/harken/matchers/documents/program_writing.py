@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -37,7 +39,9 @@ from harken.kernels.documents import (
 from harken.kernels.documents import ROOT as TO_ROOT
 from harken.language.xpath.ast import And, Comparison, Exists, Expression, Location, NodeKind, Not, Or, Step
 from harken.language.xpath.numbers import number_of
+from harken.matchers.documents.node_conditions import NodeCondition
 from harken.matchers.documents.vocabulary import ROOT, GrowingVocabulary, numeric_value
+from harken.matchers.documents.xpath_cover import cover
 
 _BY_NUMBER = {"!=": IS_NOT_NUMBER, "<": LESS, "<=": LESS_EQUAL, ">": GREATER, ">=": GREATER_EQUAL}
 _MOST_WALKS = 65_536
@@ -51,6 +55,8 @@ class NodePrograms:
     """The subscription number of each program."""
     starts: NDArray[np.int64]
     code: NDArray[np.uint32]
+    conditions: Mapping[int, NodeCondition] = field(default_factory=dict)
+    """By subscription number, the exact conditions of expressions of which a program is only a cover."""
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -60,7 +66,16 @@ class NodePrograms:
         starts = np.empty(len(places) + 1, np.int64)
         code = np.empty(int((self.starts[places + 1] - self.starts[places]).sum()), np.uint32)
         copy_programs(self.starts, self.code, places, starts, code)
-        return NodePrograms(self.numbers[places], starts, code)
+        numbers = self.numbers[places]
+        conditions = self.conditions
+        if conditions:
+            conditions = {number: conditions[number] for number in numbers.tolist() if number in conditions}
+        return NodePrograms(numbers, starts, code, conditions)
+
+    def renumbered(self, numbers: NDArray[np.int32]) -> NodePrograms:
+        """The same programs under new numbers: `numbers` has the new number at each old one."""
+        conditions = {int(numbers[number]): condition for number, condition in self.conditions.items()}
+        return replace(self, numbers=numbers[self.numbers].astype(np.int32), conditions=conditions)
 
 
 def joined(parts: Sequence[NodePrograms]) -> NodePrograms:
@@ -73,6 +88,7 @@ def joined(parts: Sequence[NodePrograms]) -> NodePrograms:
         np.concatenate([part.numbers for part in parts]),
         np.concatenate([*starts, ends[-1:]]),
         np.concatenate([part.code for part in parts]),
+        dict(chain.from_iterable(part.conditions.items() for part in parts)),
     )
 
 
@@ -80,12 +96,22 @@ def written(expressions: Iterable[tuple[int, Expression]], vocabulary: GrowingVo
     """The programs of expressions, given by subscription number. Adds their names and constants to the vocabulary."""
     writer = _Writer(vocabulary)
     numbers, starts = [], [0]
+    conditions: dict[int, NodeCondition] = {}
     with collector_paused():
         for number, expression in expressions:
-            writer.write(expression)
+            try:
+                writer.write(expression)
+            except _BeyondIndexError:
+                writer.rewind(starts[-1])
+                writer.write(cover(expression))
+                conditions[number] = NodeCondition(expression)
             numbers.append(number)
             starts.append(len(writer.code))
-    return NodePrograms(np.array(numbers, np.int32), np.array(starts, np.int64), writer.finished())
+    return NodePrograms(np.array(numbers, np.int32), np.array(starts, np.int64), writer.finished(), conditions)
+
+
+class _BeyondIndexError(Exception):
+    """No program decides the expression."""
 
 
 class _Walk(NamedTuple):
@@ -146,6 +172,14 @@ class _Writer:
         """Write a program. Its final list has a node if the expression is true."""
         self._level(ROOT, [expression], REQUIRED)
 
+    def rewind(self, start: int) -> None:
+        """Drop the code from a place on, with its constants."""
+        del self.code[start:]
+        values = bisect_left(self._value_places, start)
+        del self._value_places[values:], self._values[values:], self._value_paths[values:]
+        numbers = bisect_left(self._number_places, start)
+        del self._number_places[numbers:], self._numbers[numbers:]
+
     # Each of these methods writes code that pushes one list of nodes at the end of a linear path.
 
     def _level(self, path: int, items: Sequence[Expression], required: int) -> None:
@@ -182,8 +216,10 @@ class _Writer:
             self._level(path, [item], required)
         elif isinstance(item, Exists):
             self._path(path, item.path.steps, None, required)
-        else:
+        elif isinstance(item, Comparison):
             self._path(path, item.path.steps, item, required)
+        else:
+            raise _BeyondIndexError
 
     def _any(self, path: int, items: Sequence[Expression], required: int) -> None:
         for place, item in enumerate(items):

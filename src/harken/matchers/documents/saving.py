@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from harken.codes.saved_arrays import SavedArrays
 from harken.errors import OutdatedError, SegmentError
@@ -10,13 +14,14 @@ from harken.kernels.documents import Postings, Vocabulary
 from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.documents.index import PostedIndex, ValueFrequencies
 from harken.matchers.documents.matcher import XPathMatcher
+from harken.matchers.documents.node_conditions import NodeCondition
 from harken.matchers.documents.program_writing import NodePrograms
 from harken.matchers.documents.vocabulary import GrowingVocabulary, Name
 from harken.matchers.roles import Write
 from harken.versions.array_file import ArrayFile
 
 DOCUMENTS = "documents"
-LAYOUT = 1
+LAYOUT = 2
 """Increment when the meaning of the saved arrays changes."""
 
 
@@ -34,6 +39,7 @@ def save_index(index: PostedIndex, vocabulary: GrowingVocabulary, learnt: ValueF
     saved.put_named("vocabulary", vocabulary.used())
     saved.put_named("postings", index.postings)
     saved.put("programs", numbers=index.programs.numbers)
+    saved.put("conditions", **_saved_conditions(index.programs.conditions))
     saved.put("learnt", values=learnt.values, keys=learnt.keys)
     write(DOCUMENTS, saved.arrays, saved.meta)
 
@@ -51,7 +57,8 @@ def load_documents(files: Mapping[str, ArrayFile], limits: Limits = DEFAULT_LIMI
     postings: Postings = saved.named("postings", Postings)
     arrays: Vocabulary = saved.named("vocabulary", Vocabulary)
     vocabulary = GrowingVocabulary(arrays, _names(saved.meta["names"]), _names(saved.meta["keys"]))
-    programs = NodePrograms(saved.arrays["programs/numbers"], postings.starts, postings.code)
+    conditions = _conditions(*(saved.arrays[f"conditions/{name}"] for name in ("numbers", "ends", "texts")))
+    programs = NodePrograms(saved.arrays["programs/numbers"], postings.starts, postings.code, conditions)
     learnt = ValueFrequencies(saved.meta["documents"], saved.arrays["learnt/values"], saved.arrays["learnt/keys"])
     index = PostedIndex(programs, postings, saved.meta["expected"])
     return XPathMatcher(limits).holding(index, vocabulary, learnt)
@@ -63,3 +70,20 @@ def _plain(names: Mapping[Name, int]) -> list[list[object]]:
 
 def _names(plain: list[tuple[int, str]]) -> list[Name]:
     return [(kind, name.encode()) for kind, name in plain]
+
+
+def _saved_conditions(conditions: Mapping[int, NodeCondition]) -> dict[str, NDArray[Any]]:
+    texts = [condition.text.encode() for condition in conditions.values()]
+    ends = np.cumsum(list(map(len, texts)), dtype=np.int64)
+    joined = np.frombuffer(bytearray(b"".join(texts)), np.uint8)
+    return {"numbers": np.array(list(conditions), np.int32), "ends": ends, "texts": joined}
+
+
+def _conditions(
+    numbers: NDArray[np.int32], ends: NDArray[np.int64], texts: NDArray[np.uint8]
+) -> dict[int, NodeCondition]:
+    """The conditions by number. They are parsed when they are first needed."""
+    text = texts.tobytes()
+    bounds = zip([0, *ends.tolist()], ends.tolist(), strict=False)
+    pairs = zip(numbers.tolist(), bounds, strict=True)
+    return {number: NodeCondition(text[begin:end].decode()) for number, (begin, end) in pairs}

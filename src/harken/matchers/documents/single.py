@@ -20,7 +20,7 @@ _NO_LIMITS = Limits(max_event_bytes=sys.maxsize, max_event_depth=sys.maxsize, ma
 
 @lru_cache(maxsize=4_096)
 def evaluator(text: str) -> Callable[[str], bool]:
-    """A test of documents. It raises DecodeError for an unreadable document."""
+    """A test of documents. It raises DecodeError for an unreadable document, and LimitError."""
     matcher = XPathMatcher()
     matcher.add_expressions({0: parse_accepted(text)})
 
@@ -30,6 +30,9 @@ def evaluator(text: str) -> Callable[[str], bool]:
         read = read_documents(np.frombuffer(data, np.uint8), offsets, _FIRST, _NO_LIMITS, is_text=True)
         for _, error in read.errors:
             raise error
-        return bool(len(matcher.find(read)[1]))
+        matches = matcher.find(read)
+        for *_, failure in matches.errors:
+            raise failure
+        return bool(len(matches.numbers))
 
     return holds

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -12,10 +14,12 @@ from harken.kernels.compile import IS_PLAIN
 from harken.kernels.documents import Postings, Vocabulary
 from harken.kernels.frozen import frozen
 from harken.matchers.documents.index import PostedIndex
+from harken.matchers.documents.node_conditions import NodeCondition
 from harken.matchers.documents.vocabulary import GrowingVocabulary
 from harken.matchers.segmented import Segment
 
 _NO_NUMBERS = np.empty(0, np.int32)
+_NO_FLAGS = np.empty(0, np.bool_)
 
 
 DocumentSegment = Segment[PostedIndex]
@@ -37,6 +41,8 @@ class DocumentSnapshot:
     """The vocabulary and the indexes as a kernel takes them."""
     values: int
     keys: int
+    has_condition: NDArray[np.bool_]
+    """By program, whether it is only a cover; empty if none is."""
 
     @classmethod
     def of(
@@ -52,14 +58,25 @@ class DocumentSnapshot:
             base += len(segment.index)
         if before is not None and before.indexed() == [id(each.index) for each in segments]:
             numbers = before.numbers  # only the flags of live programs have changed
+            has_condition = before.has_condition
         else:
             numbers = np.concatenate([_NO_NUMBERS, *(each.index.programs.numbers for each in segments)])
+            has_some = any(each.index.programs.conditions for each in segments)
+            has_condition = np.concatenate([each.index.has_condition for each in segments]) if has_some else _NO_FLAGS
         arrays = vocabulary.arrays
         indexes = [frozen(each) for each in postings]
         together = indexes if IS_PLAIN or not postings else np.stack(indexes)
         counts = vocabulary.values, vocabulary.key_count
-        return cls(vocabulary, segments, numbers, arrays, tuple(postings), frozen(arrays), together, *counts)
+        return cls(
+            *(vocabulary, segments, numbers, arrays, tuple(postings), frozen(arrays), together, *counts),
+            has_condition,
+        )
 
     def indexed(self) -> list[int]:
         """The identities of the indexes."""
         return [id(segment.index) for segment in self.segments]
+
+    def condition(self, program: int) -> NodeCondition:
+        """The condition of a program that is only a cover."""
+        place = bisect_right(self.postings, program, key=attrgetter("base")) - 1
+        return self.segments[place].index.programs.conditions[int(self.numbers[program])]

@@ -300,7 +300,7 @@ class ProgramMatcher(Segmented[Tree, Trees, LearningIndex]):
         texts = _texts_of(batch, index.texts)
         place_of = np.full(len(batch), -1, np.int32)
         place_of[encoded.several] = np.arange(len(encoded.several))
-        regexes = _decided_elsewhere(index, texts, batch, self.limits)
+        *regexes, failed = _decided_elsewhere(index, texts, batch, self.limits)
         offsets, examined = np.zeros(len(batch) + 1, np.int64), np.zeros(len(batch), np.int64)
         room = segment.index.take_room(2 * len(texts.begins) + 2 * len(batch))
         codes = encoded.codes
@@ -319,7 +319,7 @@ class ProgramMatcher(Segmented[Tree, Trees, LearningIndex]):
         segment.index.tally.time(len(batch), int(examined.sum()), len(texts.data), thread_time() - started)
         self._learn(segment, codes, room)
         segment.index.rooms.append(room)
-        unsure = _unsure(batch, index.texts)
+        unsure = sorted(failed.union(_unsure(batch, index.texts)))
         return (_with_all(candidates, index.trees.numbers[segment.alive], unsure) if unsure else candidates), examined
 
     def search_one(self, segment: _Segment, event: Event) -> tuple[int, list[int], list[bool]] | None:
@@ -496,7 +496,7 @@ def tree_of(entry: Entry) -> Tree:
 def _unsure(batch: EventBatch, texts: tuple[Path, ...]) -> list[int]:
     """The events with too many bindings to derive a text: it may have any value."""
     rows = [batch.cells(path).open_rows for path in texts]
-    return sorted({int(event) for each in rows if each is not None for event in each})
+    return [int(event) for each in rows if each is not None for event in each]
 
 
 def _with_all(candidates: Candidates, numbers: NDArray[np.int32], events: list[int]) -> Candidates:
@@ -544,13 +544,14 @@ def _texts_of(batch: EventBatch, paths: tuple[Path, ...]) -> _Texts:
 
 def _decided_elsewhere(
     index: CoveredIndex, texts: _Texts, batch: EventBatch, limits: Limits
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The regular expressions and XPaths that match each event, and the start of each event's."""
+) -> tuple[NDArray[np.int64], NDArray[np.int32], set[int]]:
+    """The start of each event's regular expressions and XPaths, those that match it, and events with undecided ones."""
     events, fitting = _fitting_regexes(index, texts, len(batch))
+    unsure: set[int] = set()
     if index.xpaths:
-        xpath_events, xpaths = index.xpaths.fitting(batch, limits)
+        xpath_events, xpaths, unsure = index.xpaths.fitting(batch, limits)
         events, fitting = np.concatenate([events, xpath_events]), np.concatenate([fitting, xpaths])
-    return _by_event(events, fitting, len(batch))
+    return *_by_event(events, fitting, len(batch)), unsure
 
 
 def _fitting_regexes(index: CoveredIndex, texts: _Texts, events: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,15 @@ from harken.limits import DEFAULT_LIMITS, Limits
 from harken.matchers.documents import XPathMatcher
 from harken.matchers.programs.patterns import XPATH, PatternTable
 from harken.schema.paths import Path
+
+
+class FittingXPaths(NamedTuple):
+    """Pairs of an event and a pattern that matches its document."""
+
+    events: NDArray[np.int64]
+    patterns: NDArray[np.int32]
+    unsure: set[int]
+    """Events for which some pattern exceeded a limit."""
 
 
 class XPathPatterns:
@@ -31,14 +42,14 @@ class XPathPatterns:
         """The attributes that are read as documents."""
         return tuple(self._matchers)
 
-    def fitting(
-        self, batch: EventBatch, limits: Limits = DEFAULT_LIMITS
-    ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Pairs of an event and a pattern that matches its document."""
+    def fitting(self, batch: EventBatch, limits: Limits = DEFAULT_LIMITS) -> FittingXPaths:
+        """The patterns that match the documents of each event."""
         events, patterns = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
+        unsure: set[int] = set()
         for path, matcher in self._matchers.items():
             documents = batch.documents(path, limits)
-            counts, matches, _ = matcher.find(documents)
-            events.append(np.repeat(documents.owner.astype(np.int64), np.diff(counts)))
-            patterns.append(matches)
-        return np.concatenate(events), np.concatenate(patterns)
+            matches = matcher.find(documents, limits)
+            events.append(np.repeat(documents.owner.astype(np.int64), np.diff(matches.offsets)))
+            patterns.append(matches.numbers)
+            unsure.update(int(documents.owner[document]) for document, _, _ in matches.errors)
+        return FittingXPaths(np.concatenate(events), np.concatenate(patterns), unsure)

@@ -13,6 +13,7 @@ from harken.language.xpath.front_end import XPathFrontEnd
 from harken.language.xpath.parser import parse
 from harken.reference.documents import holds
 from properties.replay import Bulk
+from properties.wide_xpaths import random_wide_expression
 from properties.xpaths import random_document, random_expression
 from unit.deadline import without_hanging
 
@@ -104,6 +105,41 @@ def test_the_tree_agrees_with_the_reference():
                 found = explain(expression, document)
                 assert found.matched is found.tree.truth is holds(expression, document)
                 json.dumps(found.to_dict())
+
+
+def test_the_tree_agrees_with_the_reference_on_the_whole_language():
+    for rng in Bulk("explain_wide_xpath").rounds(25):
+        documents = [random_document(rng) for _ in range(3)]
+        for _ in range(4):
+            expression = parse(random_wide_expression(rng, documents))
+            for document in documents:
+                found = explain(expression, document)
+                assert found.matched is found.tree.truth is holds(expression, document)
+                json.dumps(found.to_dict())
+
+
+def test_two_paths_that_do_not_compare():
+    assert lines("/a/b[c = x/z]") == [
+        "does not match",
+        "✗ /a/b[c = x/z]   (/a/b[1] is 'v1v5', /a/b[2] is 'v4')   -- no `b` meets its predicate",
+        "  ✗ c = x/z   (/a/b[1]/c is 'v1', /a/b[1]/x/z is 'v5')",
+    ]
+
+
+def test_the_values_of_functions_and_positions():
+    assert lines("count(//b) = 3 or contains(//z, 'q')") == [
+        "does not match",
+        "✗ or",
+        "  ✗ count(//b) = 3   (count(//b) is 2)",
+        "  ✗ contains(//z, 'q')   (/a/b[1]/x/z is 'v5', /a/b[2]/x/w/z is 'v4')",
+    ]
+    assert lines("/a/b[2][c]/following-sibling::b") == [
+        "does not match",
+        "✗ /a/b[position() = 2][c]/following-sibling::b   -- no node of `b` meets its predicates",
+        "  ✓ position() = 2   (position() is 2)",
+        "  ✗ c   -- no `c` below /a/b",
+    ]
+    assert lines("//z/ancestor::q")[1] == "✗ //z/ancestor::q   -- no `ancestor::q` from /a/b/x/z or /a/b/x/w/z"
 
 
 def test_nested_predicates_on_nested_elements_take_no_power_of_time():

@@ -26,7 +26,7 @@ def test_compiling():
 def test_faults_are_raised_with_their_place():
     assert FRONT_END.faults("/a") == []
     with pytest.raises(ParseError):
-        FRONT_END.faults("/a[1]")
+        FRONT_END.faults("/a[1")
 
 
 @pytest.mark.parametrize(

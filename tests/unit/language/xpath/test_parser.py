@@ -8,8 +8,8 @@ import pytest
 
 from harken.errors import LimitError, ParseError
 from harken.language.xpath.ast import And, Comparison, Exists, Expression, Location, NodeKind, Not, Or, Step
-from harken.language.xpath.grammar import MOST_STEPS
 from harken.language.xpath.parser import parse, parse_accepted, parse_carefully
+from harken.language.xpath.token_reader import MOST_STEPS
 from harken.limits import DEFAULT_LIMITS, Limits
 from unit.deadline import without_hanging
 
@@ -262,81 +262,11 @@ REJECTIONS = [
     ("a[b", 4, "ends too early", "`]`"),
     ("a[]", 3, "the predicate is empty", "a[b]"),
     ("not()", 5, "not() is empty", "not(a)"),
-    ("a[1]", 3, "positions are not supported", "by a value"),
-    ("a[last()]", 3, "last()", "by a value"),
-    ("a[position() = 1]", 3, "position()", "by a value"),
-    ("a['x']", 3, "a string alone is not a condition", "compare"),
-    ("5", 1, "a number alone is not a condition", "compare"),
-    ("'x' and a", 1, "a string alone is not a condition", "compare"),
-    ("a and 5", 7, "a number alone is not a condition", "compare"),
-    ("a[contains(b, 'x')]", 3, "the function contains()", "whole values"),
-    ("starts-with(a, 'x')", 1, "the function starts-with()", "whole values"),
-    ("count(a) > 2", 1, "the function count()", "a path alone"),
-    ("a/string()", 3, "the function string()", "string-value"),
-    ("number(a) = 5", 1, "the function number()", "compares numbers"),
     ("my-own(a)", 1, "the function my-own()", None),
     ("fn:exists(a)", 1, "the function fn:exists()", None),
-    ("true()", 1, "true() is a constant", "leave it out; /* is true of every document"),
-    ("//a[true()]", 5, "true() is a constant", "leave it out"),
-    (
-        "false()",
-        1,
-        "false() is a constant",
-        "nothing can match it: leave it out behind or, and with it all that and joins",
-    ),
-    ("a and false()", 7, "false() is a constant", "nothing can match it"),
-    ("@a = true()", 6, "true() is a constant", "compare with the text: @a = 'true'; @a alone asks whether it is there"),
-    ("a[b != false()]", 8, "false() is a constant", "compare with the text: @a = 'false'"),
-    ("true() = @a", 1, "true() is a constant", "compare with the text: @a = 'true'"),
-    ("concat(a, 'x') = 'bx'", 1, "the function concat()", "strings cannot be joined: a = 'x' and b = 'y'"),
-    ("a[normalize-space(b) = 'x']", 3, "the function normalize-space()", "with all their blanks"),
-    ("normalize-space(a)", 1, "the function normalize-space()", "a != '' asks for a value that is not empty"),
-    ("a[translate(b, 'x', 'y') = 'z']", 3, "the function translate()", "as they are written"),
-    ("lower-case(a) = 'x'", 1, "the function lower-case()", "as they are written"),
-    ("9 mod 3 = 0", 3, "arithmetic", "write the result"),
-    ("a[2 * 3 < b]", 5, "arithmetic", "write the result"),
-    ("a and 5 - 1", 9, "arithmetic", "write the result"),
-    ("..", 1, "the parent", "predicate of the element above"),
-    ("a/../b", 3, "the parent", "predicate of the element above"),
-    ("parent::a", 1, "the axis parent::", "predicate of the element above"),
-    ("a/ancestor::b", 3, "the axis ancestor::", "predicate of the element above"),
-    ("a/following-sibling::b", 3, "the axis following-sibling::", "child::"),
-    ("preceding::b", 1, "the axis preceding::", "child::"),
-    ("namespace::b", 1, "the axis namespace::", "child::"),
-    ("self::a", 1, "self:: is supported before node() only", "//a or //b, not //*[self::a or self::b]"),
-    ("//*[self::a or self::b]", 5, "self:: is supported before node() only", "write the name as the step"),
-    ("a/self::*", 3, "self:: is supported before node() only", "write the name as the step"),
-    ("descendant-or-self::a", 1, "before node() only", "write //a, or .//a below a step"),
-    ("a/descendant-or-self::node()", 3, "needs a step", ".//a"),
-    ("a/node()", 3, "the node test node()", "write *"),
-    ("a/comment()", 3, "the node test comment()", "write *"),
-    ("attribute::text()", 16, "unexpected `(`", None),
-    ("a | b", 3, "`|` is not supported", "or"),
-    ("a || b", 3, "`|` is not supported", "or"),
-    ("a + 1 = 2", 3, "arithmetic", "compare"),
-    ("a - 1 = 2", 3, "arithmetic", "compare"),
-    ("a * 2 = 2", 3, "arithmetic", "compare"),
-    ("a div 2 = 2", 3, "arithmetic", "compare"),
-    ("a mod 2 = 0", 3, "arithmetic", "compare"),
-    ("-a = 2", 1, "arithmetic", "compare"),
-    ("a = 1 + 1", 7, "arithmetic", "write the result"),
     ("$x = 5", 1, "variables", "write the value"),
-    ("a = b", 1, "a path compared with a path", "with a value"),
-    ("'a' = 'b'", 1, "a comparison needs a path", "a path with a value"),
-    ("not(a) = 5", 1, "a condition cannot be compared", "a path with a value"),
-    ("a = 5 = 6", 7, "a comparison cannot be compared", "with and"),
-    ("1 < a < 5", 7, "a comparison cannot be compared", "with and"),
-    ("a[/b]", 3, "starts at its step", ".//a"),
-    ("a[//b = 'x']", 3, "starts at its step", ".//a"),
-    ("a[not(/b)]", 7, "starts at its step", ".//a"),
-    ("a[5 < /b]", 7, "starts at its step", ".//a"),
-    ("//.", 3, "`//.`", "//*"),
-    ("a//self::node()", 4, "`//.`", "//*"),
     (".[a]", 2, "cannot have a predicate", "the step before"),
     ("a/.[b]", 4, "cannot have a predicate", "the step before"),
-    ("a/self::node()[b]", 15, "cannot have a predicate", "the step before"),
-    ("(a)/b", 4, "in parentheses cannot go on", "without parentheses"),
-    ("(a)[b]", 4, "in parentheses cannot go on", "without parentheses"),
     ("(: note :) a", 1, "comments", None),
     ("a (: note :)", 3, "comments", None),
     ("a = 'x", 5, "not closed", "end it with '"),
@@ -363,7 +293,6 @@ REJECTIONS = [
     ("a = \u201cx\u201d", 5, "unexpected character", "plain quotes"),
     ("p:a", 1, "the prefix `p` is not declared", "declare namespace p = 'uri';"),
     ("a/@p:b", 4, "the prefix `p` is not declared", "declare namespace p = 'uri';"),
-    ("a/p:*", 3, "any name of a namespace", "write *"),
     ("declare namespace p 'u'; a", 21, "unexpected", "`=`"),
     ("declare namespace p = u; a", 23, "unexpected `u`", "in quotes"),
     ("declare namespace p = 'u' p:a", 27, "unexpected `p:a`", "`;`"),
@@ -373,6 +302,38 @@ REJECTIONS = [
     ("declare default namespace 'u'; a", 17, "unexpected `namespace`", "default element namespace"),
     ("declare namespace p = 'u';", 27, "ends too early", "expected a path"),
     ("a = " + "9" * 400, 5, "too large", None),
+    ("count(a, b)", 1, "count() takes 1 argument, not 2", None),
+    ("concat('x') = a", 1, "concat() takes at least 2 arguments, not 1", None),
+    ("substring(a) = 'x'", 1, "substring() takes 2 or 3 arguments, not 1", None),
+    ("position(1)", 1, "position() takes no arguments, not 1", None),
+    ("translate(a, 'x')", 1, "translate() takes 3 arguments, not 2", None),
+    ("string(a, b)", 1, "string() takes 0 or 1 arguments, not 2", None),
+    ("count('x') = 1", 1, "count() takes nodes", "write a path"),
+    ("sum(a + 1) = 1", 1, "sum() takes nodes", "write a path"),
+    ("contains(a,", 12, "ends too early", "expected a path"),
+    ("contains(a, )", 13, "unexpected `)`", "expected a path"),
+    ("concat(a b)", 10, "unexpected `b`", None),
+    ("stringlength(a) = 3", 1, "the function stringlength()", "did you mean `string-length`"),
+    ("id('x')", 1, "the function id()", "//a[@id = '7']"),
+    ("lower-case(a) = 'x'", 1, "the function lower-case()", "translate"),
+    ("a/string()", 3, "the function string() cannot be a step", "string(a/b)"),
+    ("a/not(b)", 3, "not() cannot be a step", "not(a/b)"),
+    ("namespace::b", 1, "the axis namespace:: is not supported", "namespace-uri()"),
+    ("a/parents::b", 3, "there is no axis parents::", "parent::"),
+    ("a/comment()", 3, "the node test comment()", "without comments"),
+    ("//processing-instruction('x')", 3, "the node test processing-instruction()", "without comments"),
+    ("a/text('x')", 8, "unexpected `'x'`", "text() takes nothing"),
+    ("a/..[b]", 5, "`..` cannot have a predicate", "parent::node()[a]"),
+    ("a || b", 4, "unexpected `|`", "or is written or"),
+    ("a | 'x'", 8, "only nodes can stand beside `|`", "or"),
+    ("1 | a", 3, "only nodes can stand beside `|`", "or"),
+    ("'x'[1]", 4, "`[` needs nodes before it", "a[b]"),
+    ("count(a)/b", 9, "`/` needs nodes before it", "a[b]"),
+    ("a + ", 4, "ends too early", "expected a path"),
+    ("a * = 3", 5, "unexpected `=`", None),
+    ("+a = 2", 1, "unexpected `+`", None),
+    ("$x + 1 = a", 1, "variables", "write the value"),
+    ("a/p:*", 3, "the prefix `p` is not declared", "declare namespace p = 'uri';"),
 ]
 
 
@@ -391,10 +352,10 @@ def test_rejections(text, column, message, hint):
 
 def test_a_place_has_a_line_and_a_caret():
     with pytest.raises(ParseError) as caught:
-        parse("/a[\n  b = 'x' and\n  count(c)\n]")
+        parse("/a[\n  b = 'x' and\n  size(c)\n]")
     error = caught.value
     assert str(error.place) == "line 3, column 3"
-    assert error.excerpt == "  count(c)\n  ^"
+    assert error.excerpt == "  size(c)\n  ^"
 
 
 # Limits

@@ -10,8 +10,8 @@ import pytest
 
 from harken import Engine, Limits
 from harken.errors import DecodeError, HarkenError, LimitError
-from harken.language.xpath.grammar import MOST_STEPS
 from harken.language.xpath.parser import parse
+from harken.language.xpath.token_reader import MOST_STEPS
 from harken.reference.documents import holds, read
 
 PAPER = '/a//b[.//c/d/text()="v1" AND p//q/text()="v2"]/x[@y="v3"]//z/text() = "v4"'
