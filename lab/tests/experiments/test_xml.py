@@ -36,7 +36,7 @@ def test_subscriptions_are_loaded_a_chunk_at_a_time(monkeypatch: pytest.MonkeyPa
 
 def test_what_is_rejected_ends_the_run() -> None:
     with pytest.raises(WrongAnswerError, match="a subscription was rejected"):
-        filled_engine(["/a[1]"], print)
+        filled_engine(["/a[$x]"], print)
 
 
 def test_answers_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:

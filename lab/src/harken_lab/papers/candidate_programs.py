@@ -11,6 +11,7 @@ from harken.events.xml import Documents, numbers
 from harken.kernels.compile import IS_PLAIN
 from harken.kernels.documents import Nodes, Postings, match_documents
 from harken.kernels.frozen import frozen
+from harken.matchers.documents.deciding import DocumentMatches, decided
 from harken.matchers.documents.index import NOTHING_LEARNT, PostedIndex
 from harken.matchers.documents.matcher import XPathMatcher
 from harken.matchers.documents.merging import compacted
@@ -36,15 +37,15 @@ class CandidatePrograms(XPathMatcher):
 
     def accepted(
         self, documents: Documents, offsets: NDArray[np.int64], candidates: NDArray[np.int32]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """The candidates of each document that are true of it: offsets by document, and numbers."""
+    ) -> DocumentMatches:
+        """The candidates of each document that are true of it."""
         snapshot = self.snapshot().index
         tags = self._bound(documents.paths, snapshot.vocabulary)
         values = numbers(documents, tags.numeric) if tags.numeric.any() else _NO_NUMBERS
         room = self._take_room(snapshot)
         room.fit(int(np.diff(documents.first).max(initial=0)))
         places = _places_of(snapshot, int(candidates.max(initial=0)))
-        counts, parts = np.zeros(len(documents) + 1, np.int64), [_NO_PLACES]
+        counts, parts = np.zeros(len(documents) + 1, np.int64), [np.empty(0, np.int64)]
         ran, one = np.zeros(1, np.int64), np.zeros(2, np.int64)
         for document in range(len(documents)):
             chosen = candidates[offsets[document] : offsets[document + 1]]
@@ -63,9 +64,12 @@ class CandidatePrograms(XPathMatcher):
             ):
                 room.grow(0)
             counts[document + 1] = one[1]
-            parts.append(snapshot.numbers[room.out[: one[1]]])
+            parts.append(room.out[: one[1]].copy())
         self._rooms.append(room)
-        return np.cumsum(counts), np.concatenate(parts)
+        ends, programs = np.cumsum(counts), np.concatenate(parts)
+        if len(snapshot.has_condition):
+            return decided(snapshot, documents, ends, programs, np.diff(offsets), self.limits.max_xpath_visits)
+        return DocumentMatches(ends, snapshot.numbers[programs], np.diff(offsets))
 
 
 def _places_of(snapshot: DocumentSnapshot, most: int) -> list[tuple[Postings, NDArray[np.int32]]]:

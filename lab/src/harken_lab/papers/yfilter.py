@@ -3,7 +3,8 @@
 Tian et al. (SIGMOD 2004, section 2) set their tables against automata. The linear paths of all subscriptions are one
 nondeterministic automaton, through which the nodes of a document run with a stack of sets of active states. Selection
 is postponed: comparisons of values, and whether branches meet at one node, are decided afterwards, by the programs of
-`xpath`, for the subscriptions whose paths the document has. An expression with `not` is a candidate of every document.
+`xpath`, for the subscriptions whose paths the document has. An expression with `not`, or one that programs only cover,
+is a candidate of every document.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from harken.codes.columns import Column
 from harken.codes.flat import Flat
 from harken.concurrency.forking import MATCHER, fork_lock
-from harken.errors import LimitError, UnavailableError
+from harken.errors import HarkenError, LimitError, UnavailableError
 from harken.events import EventBatch
 from harken.events.xml import Documents
 from harken.language.capabilities import Capability
@@ -105,7 +106,7 @@ class YFilter:
             if not len(self._rules) or not len(documents):
                 return MatchResult.empty(len(batch))
             offsets, candidates = self._candidates(documents)
-            counts, numbers = self._programs.accepted(documents, offsets, candidates)
+            counts, numbers, _, failed = self._programs.accepted(documents, offsets, candidates)
             self._seen[0] += len(documents)
             self._seen[1] += len(candidates)
         # An event with several documents matches once.
@@ -115,7 +116,8 @@ class YFilter:
         np.cumsum(np.bincount(pairs >> 32, minlength=len(batch)), out=ends[1:])
         examined = np.zeros(len(batch), np.int64)
         np.add.at(examined, owners, np.diff(offsets))
-        return MatchResult(ends, (pairs & 0xFFFFFFFF).astype(np.int32), examined)
+        errors: list[tuple[int, int, HarkenError]] = [(int(owners[at]), number, error) for at, number, error in failed]
+        return MatchResult(ends, (pairs & 0xFFFFFFFF).astype(np.int32), examined, errors)
 
     def _candidates(self, documents: Documents) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """The subscriptions all of whose paths each document has: offsets by document, and numbers."""
