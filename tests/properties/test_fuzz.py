@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harken.engine import Engine
 from harken.errors import CheckError, ContradictionError, HarkenError, LimitError, ParseError, UnavailableError
 from harken.language.ast import Expression
 from harken.language.compiled import Compiled, Compiler
@@ -268,6 +269,18 @@ def test_max_xpath_steps():
         assert caught.value.limit == "max_xpath_steps"
         assert "more than 60 steps" in caught.value.message
         assert Compiler(limits=Limits(max_xpath_steps=61)).compile(text, language)
+
+
+def test_max_xpath_visits():
+    """A condition on a document that takes too much work fails on that document, for that subscription alone."""
+    document = b"<a>" + b"<b>1</b>" * 50 + b"</a>"
+    for limits, ids, failed in ((Limits(), ["all", "b"], []), (Limits(max_xpath_visits=1_000), ["b"], ["all"])):
+        engine = Engine(limits=limits)
+        engine.subscribe("all", "count(//b[. = //b]) = 50", language="xpath")
+        engine.subscribe("b", "/a/b = 1", language="xpath")
+        matches = engine.match(document)
+        assert sorted(matches.ids) == ids
+        assert [(id, error.limit) for id, error in matches.errors] == [(id, "max_xpath_visits") for id in failed]
 
 
 def test_max_conjunctions():

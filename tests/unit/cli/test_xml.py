@@ -85,7 +85,7 @@ def test_documents_in_flat_events(run: Run, write: Write, xpaths: Path) -> None:
 
 
 def test_check(run: Run, docs: Path, write: Write) -> None:
-    bad = write("bad.jsonl", [*XPATHS, {"id": "last", "where": "/a[last()]", "language": "xpath"}])
+    bad = write("bad.jsonl", [*XPATHS, {"id": "last", "where": "/a[$x]", "language": "xpath"}])
     result = run("check", "--subscriptions", bad, "--events", docs, "--split", "dataset")
     assert result.exit_code == 1
     assert "line 1, column 4" in result.stdout
