@@ -127,7 +127,9 @@ WANTED = {
 }
 ON_WORKERS = [(each, "xpath", {}) for each in ALGORITHMS]
 ON_WORKERS += [(each, "xpath", {"database": "sqlite"}) for each in ALGORITHMS if takes_option(each, "database")]
-ON_WORKERS += [("columnar", each, {"database": "sqlite"} if each != "xpath" else {}) for each in DOCUMENT_ALGORITHMS]
+ON_WORKERS += [
+    ("columnar", each, {"database": "sqlite"} if each.startswith("xpath_") else {}) for each in DOCUMENT_ALGORITHMS
+]
 
 
 def engine_of(algorithm: str, documents: str, options: Mapping[str, Any]) -> Engine:
