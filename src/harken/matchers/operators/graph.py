@@ -23,7 +23,7 @@ from harken.kernels.ordering import (
 _WIDTH = 8
 """Number of chains that a chain is compared with, for each literal that they share.
 
-With 64, evaluations change by -1.3 to +2.6 percent, and pairing takes up to ten times as long."""
+With 64, evaluations change by -1.3 to +2.6 percent, and ordering takes up to five times as long."""
 _MOST_PAIRS = 4_000_000
 _NEVER_FAILS = 1e-6
 """Minimum estimate of the chance that a literal fails, so that its worth is never 0."""
